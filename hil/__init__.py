@@ -1,0 +1,1 @@
+"""Hardware-in-the-loop tests for network drivers on labgrid boards."""
