@@ -32,7 +32,7 @@ class TargetError(HilError):
     kind = "target failure"
 
 
-class Unsupported(HilError):  # noqa: N818 - a verdict, not a fault
+class Unsupported(HilError):
     """A probe of the live kernel or NIC says that it cannot do this; the message is its answer."""
 
     kind = "unsupported"

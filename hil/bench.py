@@ -1,0 +1,132 @@
+"""A bench as the suites see it: the board, its data ports, and the machine at their other ends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+from labgrid import Target
+from labgrid.exceptions import NoResourceFoundError
+
+from hil.agents import Agent
+from hil.boards.model import BoardProfile, Port
+from hil.errors import ConfigError, LabError, TargetError
+from hil.resources import LinkPartner
+from hil.runners import BoardHost, Host, NamespaceHost
+from hil.ssh_host import SshHost
+from hil.strategies.netboot import NetbootStrategy, Status
+
+# One line an interface: name, then the real paths of what it hangs on ("-" where it has none).
+_LIST_INTERFACES = (
+    "for i in /sys/class/net/*; do echo ${i##*/} "
+    "$(readlink -f $i/device || echo -) $(readlink -f $i/of_node || echo -) "
+    "$(readlink -f $i/device/of_node || echo -); done"
+)
+_DEVICE_TREE_BASE = re.compile(r".*/firmware/devicetree/base")
+
+
+@attrs.frozen
+class DataPort:
+    """One cabled data port of the board: what the profile says, and its names at both ends."""
+
+    port: Port
+    interface: str
+    partner_interface: str
+
+    @property
+    def name(self) -> str:
+        return self.port.name
+
+
+class Bench:
+    """Board and link partner of one environment; close() releases the partner's connection.
+
+    `build_directory` is where the agent's single file is made.
+    """
+
+    def __init__(self, target: Target, build_directory: Path) -> None:
+        self.target = target
+        self.strategy: NetbootStrategy = target.get_driver("NetbootStrategy", activate=False)
+        self.profile: BoardProfile = self.strategy.profile
+        self.board: Host = BoardHost(self.strategy.ssh, target.name)
+        self.agent = Agent(self.board, build_directory)
+        self._build_directory = build_directory
+        self._partner: Host | None = None
+        self._boots_seen = -1
+
+    def require(self, status: Status) -> None:
+        """Have the board in this state, booting it when it is not."""
+        self.strategy.transition(status)
+        if self.strategy.boots != self._boots_seen:
+            self._boots_seen = self.strategy.boots
+            self.agent.forget()
+
+    def data_port(self, name: str) -> DataPort:
+        """The port of this name. TargetError when the board has no such interface."""
+        port = next(port for port in self.profile.ports if port.name == name)
+        interfaces = self.board.run(["sh", "-c", _LIST_INTERFACES]).check().stdout
+        found = find_interface(port, interfaces)
+        if found is None:
+            where = port.device_tree or port.pci
+            raise TargetError(f"port {name}: the board has no network interface at {where}")
+        other = self.link_partner.interface(name)
+        if other is None:
+            raise ConfigError(f"port {name}: LinkPartner.ports names no interface for it")
+        return DataPort(port, found, other)
+
+    @property
+    def link_partner(self) -> LinkPartner:
+        try:
+            partner: LinkPartner = self.target.get_resource(LinkPartner)
+            return partner
+        except NoResourceFoundError as error:
+            raise ConfigError(
+                "this environment has no LinkPartner; add it as docs/lab.md shows"
+            ) from error
+
+    @property
+    def partner(self) -> Host:
+        """The link partner, connected at the first use."""
+        if self._partner is None:
+            resource = self.link_partner
+            if resource.namespace:
+                self._partner = NamespaceHost(resource.namespace)
+            elif resource.host:
+                self._partner = SshHost(resource.host).open()
+            else:
+                raise ConfigError("LinkPartner: give host (an ssh host) or namespace")
+            if self._partner.run(["true"]).status != 0:
+                raise LabError(f"link partner {self._partner.name} runs no commands")
+        return self._partner
+
+    @property
+    def partner_agent(self) -> Agent:
+        return Agent(self.partner, self._build_directory)
+
+    def close(self) -> None:
+        if isinstance(self._partner, SshHost):
+            self._partner.close()
+        self._partner = None
+
+
+def find_interface(port: Port, listing: str) -> str | None:
+    """Name of the interface that is this port, from the output of the listing command.
+
+    The port's place decides (device-tree node or PCI address), never its name: names change with
+    the order in which drivers come up.
+    """
+    for line in listing.splitlines():
+        name, *places = line.split()
+        if port.pci and places and Path(places[0]).name == port.pci:
+            return name
+        nodes = {_DEVICE_TREE_BASE.sub("", place) for place in places[1:]}
+        if port.device_tree and port.device_tree in nodes:
+            return name
+    return None
+
+
+def describe(event: dict[str, Any]) -> str:
+    """An agent's event as one line, for assertion messages."""
+    return ", ".join(f"{key}={value}" for key, value in event.items() if key != "event")

@@ -1,0 +1,197 @@
+"""Environment files: found by name, completed with the lab's own values, checked as a whole.
+
+An environment file is plain labgrid YAML and says what a kind of board looks like. What differs
+from lab to lab (place, hosts, paths) is laid over it before labgrid makes the target, from three
+sources, the later ones winning: a lab.yaml, a running virtual lab, environment variables.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attr
+import yaml
+from labgrid import Environment
+from labgrid.exceptions import InvalidConfigError, NoConfigFoundError
+from labgrid.factory import target_factory
+
+import hil
+from hil.errors import ConfigError
+
+Section = Mapping[str, Mapping[str, Any]]
+
+# Environment variable -> (section, class, key). LG_PLACE and LG_COORDINATOR are labgrid's own.
+VARIABLES = {
+    "LG_PLACE": ("resources", "RemotePlace", "name"),
+    "HIL_BOARD_ADDRESS": ("resources", "NetworkService", "address"),
+    "HIL_NFS_SERVER": ("resources", "NFSRoot", "server"),
+    "HIL_NFS_PATH": ("resources", "NFSRoot", "path"),
+    "HIL_NFS_OPTIONS": ("resources", "NFSRoot", "options"),
+    "HIL_NFS_LOCAL": ("resources", "NFSRoot", "local"),
+    "HIL_PARTNER_HOST": ("resources", "LinkPartner", "host"),
+    "HIL_TFTP_SERVER": ("drivers", "NetbootStrategy", "tftp_server"),
+    "HIL_KERNEL": ("drivers", "NetbootStrategy", "kernel"),
+}
+
+_TOP_LEVEL = {"targets", "imports", "images", "paths", "tools", "options", "features"}
+_TARGET_KEYS = {"resources", "drivers", "options", "features"}
+# Keys that labgrid itself takes out of an entry before the class sees it.
+_LABGRID_KEYS = {"name", "cls", "bindings"}
+
+
+def find(name: str) -> Path:
+    """Path of an environment file: as given, else in the project's environments/ directory."""
+    given = Path(name)
+    shelf = Path(hil.__file__).parents[1] / "environments"
+    if given.is_file():
+        return given
+    if given.parent == Path() and (shelf / name).is_file():
+        return shelf / name
+    known = ", ".join(sorted(path.name for path in shelf.glob("*.yaml"))) or "none"
+    raise ConfigError(f"{name}: no such environment file; environments/ has {known}")
+
+
+def load(path: Path, lab_values: Section | None = None) -> Environment:
+    """Read, complete and check an environment file. ConfigError lists all that is wrong."""
+    try:
+        environment = Environment(str(path))
+    except (InvalidConfigError, NoConfigFoundError) as error:
+        raise ConfigError(_one_line(f"{path}: {error}")) from error
+    except ImportError as error:
+        raise ConfigError(f"{path}: imports: {error}; install what is missing") from error
+    complete(environment, lab_values)
+    return environment
+
+
+def complete(environment: Environment, lab_values: Section | None = None) -> None:
+    """Lay the lab's values over an environment that labgrid has read, and check the result."""
+    path = Path(environment.config_file)
+    data = environment.config.data
+    problems = list(_shape_problems(data))
+    if not problems:
+        for values, source in (
+            (lab_file_section(path), "lab.yaml"),
+            (lab_values or {}, "virtual lab"),
+            (_variables(data), "environment variables"),
+        ):
+            problems += [f"{source}: {problem}" for problem in _overlay(data, values)]
+        problems += _key_problems(data)
+    if problems:
+        raise ConfigError("\n".join(f"{path}: {problem}" for problem in problems))
+
+
+def lab_file() -> Path | None:
+    """The lab.yaml in force: `$HIL_LAB`, else ./lab.yaml, else ~/.config/hil/lab.yaml."""
+    if named := os.environ.get("HIL_LAB"):
+        if not Path(named).is_file():
+            raise ConfigError(f"{named}: no such file; HIL_LAB must name a lab.yaml")
+        return Path(named)
+    places = (Path("lab.yaml"), Path.home() / ".config/hil/lab.yaml")
+    return next((place for place in places if place.is_file()), None)
+
+
+def lab_file_section(environment_path: Path) -> Section:
+    """The section of the lab.yaml in force for this environment (its file name's stem)."""
+    path = lab_file()
+    if path is None:
+        return {}
+    try:
+        data = yaml.safe_load(path.read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(_one_line(f"{path}: {error}")) from error
+    if not isinstance(data, dict) or not all(isinstance(v, dict) for v in data.values()):
+        raise ConfigError(f"{path}: write one mapping an environment, as docs/lab.md shows")
+    section: Section = data.get(environment_path.stem, {})
+    return section
+
+
+def _variables(data: Mapping[str, Any]) -> Section:
+    """Values of the variables that are set, as far as this environment has such an entry."""
+    values: dict[str, dict[str, dict[str, Any]]] = {}
+    target = data["targets"].get("main") or {}
+    for variable, (section, name, key) in VARIABLES.items():
+        if variable in os.environ and name in dict(entries(target.get(section) or {})):
+            values.setdefault(section, {}).setdefault(name, {})[key] = os.environ[variable]
+    return values
+
+
+def entries(section: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Class name and arguments of each resource or driver, for both of labgrid's notations."""
+    for item in section if isinstance(section, list) else [section]:
+        for name, arguments in item.items():
+            if arguments is None:
+                arguments = item[name] = {}
+            yield (arguments.get("cls", name), arguments)
+
+
+def _overlay(data: Mapping[str, Any], values: Section) -> Iterator[str]:
+    target = data["targets"].get("main") or {}
+    for section, overrides in values.items():
+        if section not in ("resources", "drivers"):
+            yield f"{section}: unknown key; use resources or drivers"
+            continue
+        present = dict(entries(target.get(section) or {}))
+        for name, arguments in overrides.items():
+            if name in present:
+                present[name].update(arguments)
+            else:
+                yield f"{section}.{name}: this environment has no such entry" + _hint(name, present)
+
+
+def _shape_problems(data: Any) -> Iterator[str]:
+    if not isinstance(data, dict) or not isinstance(data.get("targets"), dict):
+        yield "targets: missing; an environment needs `targets: {main: ...}`"
+        return
+    for key in data:
+        if key not in _TOP_LEVEL:
+            yield f"{key}: unknown key" + _hint(key, _TOP_LEVEL)
+    for role, target in data["targets"].items():
+        if not isinstance(target, dict):
+            yield f"targets.{role}: must be a mapping with resources and drivers"
+            continue
+        for key in target:
+            if key not in _TARGET_KEYS:
+                yield f"targets.{role}.{key}: unknown key" + _hint(key, _TARGET_KEYS)
+        for section in ("resources", "drivers"):
+            items = target.get(section) or {}
+            mappings = items if isinstance(items, list) else [items]
+            if not all(
+                isinstance(item, dict)
+                and all(value is None or isinstance(value, dict) for value in item.values())
+                for item in mappings
+            ):
+                yield f"targets.{role}.{section}: every entry must be `Class: {{key: value}}`"
+
+
+def _key_problems(data: Mapping[str, Any]) -> list[str]:
+    """Unknown classes and arguments, which labgrid would report one by one and without the file."""
+    problems = []
+    for role, target in data["targets"].items():
+        for section in ("resources", "drivers"):
+            known = getattr(target_factory, section)
+            for name, arguments in entries(target.get(section) or {}):
+                where = f"targets.{role}.{section}.{name}"
+                if name not in known:
+                    problems.append(f"{where}: labgrid has no such class" + _hint(name, known))
+                    continue
+                allowed = {field.name for field in attr.fields(known[name]) if field.init}
+                allowed = (allowed - {"target"}) | _LABGRID_KEYS
+                problems += [
+                    f"{where}.{key}: unknown key" + _hint(key, allowed)
+                    for key in arguments
+                    if key not in allowed
+                ]
+    return problems
+
+
+def _hint(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(str(word), list(map(str, known)), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

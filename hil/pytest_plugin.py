@@ -1,0 +1,218 @@
+"""pytest plugin: options, environments by name, virtual labs on demand, verdicts, results.
+
+labgrid's own plugin makes the environment and the target; this one stands around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labgrid.pytestplugin.hooks import LABGRID_ENV_KEY
+
+from hil import environment
+from hil.boards.load import load_board
+from hil.boards.model import BoardProfile
+from hil.errors import ConfigError, HilError, LabError
+from hil.results import recorder, summary
+from hil.results.recorder import Recorder
+from hil.virtual.session import SessionLab
+
+NO_ENVIRONMENT = "needs a board: run `pytest --lg-env virtual-arm64.yaml` (or another environment)"
+# After so many boots in a row that the lab spoiled, the rest of the session would only waste time.
+LAB_ERROR_LIMIT = 3
+
+RUN_KEY = pytest.StashKey["Run"]()
+
+
+class Run:
+    """One session against an environment."""
+
+    def __init__(self, profile: BoardProfile, results: Path) -> None:
+        self.profile = profile
+        self.recorder = Recorder(results)
+        self.lab = SessionLab(profile)
+        self.verdicts: dict[str, str] = {}
+        self.lab_errors_in_a_row = 0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hil", "hardware-in-the-loop tests")
+    group.addoption(
+        "--hil-kernel",
+        metavar="DIR",
+        help="boot the kernel in this artifact directory instead of the environment's",
+    )
+    group.addoption(
+        "--hil-results",
+        metavar="DIR",
+        default="results",
+        help="directory below which each run keeps its logs and JUnit file (default: results)",
+    )
+    group.addoption(
+        "--hil-keep-power",
+        action="store_true",
+        help="leave the board powered when the session ends",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_configure(config: pytest.Config) -> Generator[None, None, None]:
+    config.addinivalue_line("markers", "suite: a test that runs on a board")
+    if config.option.lg_env is None:
+        yield
+        return
+    try:
+        path = environment.find(config.option.lg_env)
+        profile = _profile(path, config.option.hil_kernel)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.option.lg_env = str(path)
+    run = Run(profile, Path(config.option.hil_results).absolute() / recorder.run_name())
+    config.stash[RUN_KEY] = run
+    if config.option.xmlpath is None and not config.option.collectonly:
+        config.option.xmlpath = str(run.recorder.directory / "junit.xml")
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        config.args[:] = ["testsuites"]
+    yield
+
+
+def _profile(path: Path, kernel: str | None) -> BoardProfile:
+    """Profile of the environment's board, after all checks that need no boot."""
+    data = environment.load(path).config.data
+    drivers = dict(environment.entries(data["targets"].get("main", {}).get("drivers") or {}))
+    if "NetbootStrategy" not in drivers:
+        raise ConfigError(f"{path}: targets.main.drivers.NetbootStrategy: missing")
+    if kernel is not None and not Path(kernel).is_dir():
+        raise ConfigError(f"--hil-kernel {kernel}: no such directory")
+    return load_board(drivers["NetbootStrategy"].get("board", ""))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each data port of the board; without a board one, which is skipped."""
+    if "port_name" in metafunc.fixturenames:
+        run = metafunc.config.stash.get(RUN_KEY, None)
+        names = [port.name for port in run.profile.ports] if run else ["no-board"]
+        metafunc.parametrize("port_name", names)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if suite_of(item.nodeid) is None:
+            continue
+        item.add_marker(pytest.mark.suite)
+        if RUN_KEY not in config.stash:
+            item.add_marker(pytest.mark.skip(reason=NO_ENVIRONMENT))
+
+
+def suite_of(node_id: str) -> str | None:
+    """Name of the suite that a test belongs to; None for the framework's own tests."""
+    parts = node_id.split("/")
+    return parts[1] if parts[0] == "testsuites" and len(parts) > 2 else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    run = session.config.stash.get(RUN_KEY, None)
+    if run is None or session.config.option.collectonly or not session.items:
+        return (yield)
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    try:
+        values = run.lab.enter(say=reporter.write_line if reporter else lambda line: None)
+        environment.complete(session.config.stash[LABGRID_ENV_KEY], values)
+        run.recorder.start()
+        return (yield)
+    except HilError as error:
+        pytest.exit(f"{error.kind}: {error}", returncode=error.exit_code)
+    finally:
+        run.recorder.stop()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if run := config.stash.get(RUN_KEY, None):
+        run.lab.leave()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    run = item.config.stash.get(RUN_KEY, None)
+    if run is None or suite_of(item.nodeid) is None:
+        return (yield)
+    run.recorder.begin_test(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        run.recorder.end_test()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Give each report its verdict, and show the framework's own errors as one line."""
+    report = yield
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, HilError):
+        text = f"{error.kind}: {error}"
+        if error.kind == "unsupported":
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), (item.location[1] or 0) + 1, text)
+        else:
+            report.longrepr = text
+        report.hil_verdict = error.kind  # type: ignore[attr-defined]
+    run = item.config.stash.get(RUN_KEY, None)
+    if run is not None and suite_of(item.nodeid):
+        _note(run, item, report, error)
+    return report
+
+
+def _note(
+    run: Run, item: pytest.Item, report: pytest.TestReport, error: BaseException | None
+) -> None:
+    verdict = getattr(report, "hil_verdict", None)
+    if report.failed:
+        run.verdicts[item.nodeid] = "lab error" if verdict == "lab error" else "fail"
+    elif report.skipped:
+        run.verdicts[item.nodeid] = "unsupported" if verdict == "unsupported" else "skip"
+    elif report.when == "call":
+        run.verdicts[item.nodeid] = "pass"
+        run.lab_errors_in_a_row = 0
+    if isinstance(error, LabError):
+        run.lab_errors_in_a_row += 1
+        if run.lab_errors_in_a_row >= LAB_ERROR_LIMIT:
+            item.session.shouldfail = f"{LAB_ERROR_LIMIT} lab errors in a row; fix the lab first"
+    elif isinstance(error, ConfigError):
+        item.session.shouldfail = "configuration error; the other tests would meet it as well"
+
+
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, str] | None:
+    verdict = getattr(report, "hil_verdict", None)
+    if verdict == "unsupported":
+        return "unsupported", "u", "UNSUPPORTED"
+    if verdict == "lab error":
+        return "error", "L", "LAB ERROR"
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    run = config.stash.get(RUN_KEY, None)
+    if run is None or config.option.collectonly:
+        return
+    for report in terminalreporter.stats.get("unsupported", []):
+        terminalreporter.write_line(f"UNSUPPORTED {report.nodeid}: {report.longrepr[2]}")
+    planned = [item.nodeid for item in getattr(terminalreporter._session, "items", [])]
+    outcomes = [
+        (suite, run.verdicts.get(node_id, "not run"))
+        for node_id in planned
+        if (suite := suite_of(node_id))
+    ]
+    if outcomes:
+        terminalreporter.section(f"suites on {run.profile.name}")
+        for line in summary.table(outcomes):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(f"\nlogs and JUnit: {run.recorder.directory}")

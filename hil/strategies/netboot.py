@@ -1,0 +1,354 @@
+"""The strategy that netboots a board through U-Boot: one class for every board.
+
+What differs between boards is data in the board profile; what differs between labs is data in the
+environment. A failed transition leaves the board off the books (`unknown`), and the next one starts
+with its power, so one failure does not spoil the rest of a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attr
+import requests
+import serial
+from labgrid.driver.exception import ExecutionError
+from labgrid.factory import target_factory
+from labgrid.step import step as labgrid_step
+from labgrid.strategy import Strategy
+from labgrid.util import re_vt100
+from labgrid.util.managedfile import ManagedFileError
+from pexpect import TIMEOUT
+
+from hil.boards.load import load_board
+from hil.boards.model import BoardProfile
+from hil.errors import ConfigError, HilError, LabError, TargetError
+from hil.kernel.artifacts import KernelArtifact
+from hil.kernel.stage import stage_modules, unique_names
+from hil.strategies import recipe
+from hil.strategies.recipe import Payload, StagedFile
+
+_IPV4 = re.compile(r"inet (\d+\.\d+\.\d+\.\d+)/")
+# What ends the wait for the root filesystem; the groups are shown to the user.
+_ROOT_MOUNTED = r"VFS: Mounted root \((?:nfs|nfs4)[^)]*\)"
+_NFS_FAILED = r"VFS: Unable to mount root fs via NFS[^\r\n]*"
+_PANIC = r"Kernel panic - not syncing[^\r\n]*"
+
+
+class Status(enum.Enum):
+    """States in the order in which a boot passes them."""
+
+    unknown = 0
+    off = 1
+    bootloader = 2
+    kernel = 3
+    shell = 4
+    ssh = 5
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class NetbootStrategy(Strategy):
+    """Brings a target to a `Status`; see the module's text.
+
+    Args:
+        board (str): name of the board profile
+        kernel (str): kernel artifact directory
+        dtb (str): device-tree file that is sent instead of the artifact's; "" for the artifact's
+        tftp_server (str): address that the board uses for TFTP; "" for the one that DHCP gives
+    """
+
+    bindings = {  # noqa: RUF012 - labgrid's own form
+        "power": "PowerProtocol",
+        "console": "ConsoleProtocol",
+        "uboot": "UBootDriver",
+        "shell": "ShellDriver",
+        "ssh": "SSHDriver",
+        "tftp": "TFTPProviderDriver",
+        "nfsroot": "NFSRoot",
+    }
+
+    board: str = attr.ib(validator=attr.validators.instance_of(str))
+    kernel: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    dtb: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    tftp_server: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.profile: BoardProfile = load_board(self.board)
+        self.status = Status.unknown
+        self._payload: Payload | None = None
+        # how often the board was powered on; tells users that what they left on it is gone
+        self.boots = 0
+
+    @labgrid_step(args=["status"])
+    def transition(self, status: Status | str, *, step: Any) -> None:
+        """Bring the board to `status`, through a power cycle where it has to go back.
+
+        Raises ConfigError, LabError or TargetError, each with one line that says what to do.
+        """
+        wanted = Status[status] if isinstance(status, str) else status
+        if wanted is Status.unknown:
+            raise ConfigError("a board cannot be brought to the state 'unknown'")
+        if wanted is self.status:
+            step.skip(f"already {wanted.name}")
+            return
+        back = wanted.value < self.status.value
+        if wanted is Status.off or self.status is Status.unknown or back:
+            self._reach(Status.off)
+        while self.status.value < wanted.value:
+            self._reach(Status(self.status.value + 1))
+
+    def force(self, status: Status | str) -> None:
+        """Take the board as being in `status` already, without touching its power."""
+        wanted = Status[status] if isinstance(status, str) else status
+        drivers = {Status.bootloader: self.uboot, Status.shell: self.shell, Status.ssh: self.ssh}
+        self.target.activate(self.power)
+        self.target.activate(self.console)
+        if wanted in drivers:
+            self.target.activate(drivers[wanted])
+        self.status = wanted
+
+    def _reach(self, status: Status) -> None:
+        enter = {
+            Status.off: self._off,
+            Status.bootloader: self._bootloader,
+            Status.kernel: self._kernel,
+            Status.shell: self._shell,
+            Status.ssh: self._ssh,
+        }[status]
+        try:
+            enter()
+        except BaseException:
+            self.status = Status.unknown
+            raise
+        self.status = status
+
+    # One method a state; each starts from the state before it.
+
+    def _off(self) -> None:
+        self._release_console_drivers()
+        with self._power_errors():
+            self.target.activate(self.power)
+            self.power.off()
+
+    def _bootloader(self) -> None:
+        payload = self._stage()
+        with self._serial_errors():
+            self.target.activate(self.console)
+            self._drain_console()
+        with self._power_errors():
+            self.power.on()
+        self.boots += 1
+        prompt = self.profile.bootloader.prompt
+        with self._console_errors(
+            LabError,
+            f"no U-Boot prompt {prompt!r} within {self.uboot.login_timeout} s after power-on",
+            "check UBootDriver.prompt, bootloader.prompt in the profile, power and serial port",
+        ):
+            self.target.activate(self.uboot)
+        self._payload = payload
+
+    def _kernel(self) -> None:
+        assert self._payload is not None
+        for item in recipe.steps(self.profile, self._payload):
+            self._run_step(item)
+        line = recipe.boot_line(self.profile, self._payload)
+        deadline_s = self.profile.deadlines.kernel_start
+        with self._console_errors(
+            TargetError,
+            f"no word of the kernel within {deadline_s:g} s after {line!r}",
+            "check load addresses, console= and earlycon= in the profile",
+        ):
+            self.console.sendline(line)
+            index, before, _, _ = self.console.expect(
+                [self.uboot.bootstring, rf"\n{re.escape(self.profile.bootloader.prompt)}"],
+                timeout=deadline_s,
+            )
+        self.target.deactivate(self.uboot)
+        if index == 1:
+            raise TargetError(f"{line!r} came back to the prompt: {_last_line(before)}")
+
+    def _shell(self) -> None:
+        deadlines = self.profile.deadlines
+        with self._console_errors(
+            TargetError,
+            f"neither root filesystem nor login {deadlines.login:g} s after the kernel started",
+            "see the console log",
+        ):
+            index, _, match, _ = self.console.expect(
+                # a login prompt is only looked at: the shell driver has to see it
+                [_ROOT_MOUNTED, _NFS_FAILED, _PANIC, f"(?={self.shell.login_prompt})"],
+                timeout=deadlines.login,
+            )
+        if index == 1:
+            raise LabError(
+                f"NFS root {self.nfsroot.server}:{self.nfsroot.path} was not mounted: "
+                f"{match.group().decode()}; check the NFS server, the export and its network"
+            )
+        if index == 2:
+            raise TargetError(f"the kernel panicked while booting: {match.group().decode()}")
+        with self._console_errors(
+            TargetError,
+            f"no shell prompt within {self.shell.login_timeout} s",
+            "check ShellDriver.prompt, login_prompt and username in the environment",
+        ):
+            self.target.activate(self.shell)
+
+    def _ssh(self) -> None:
+        if self.profile.management.address == "dhcp":
+            self._find_address()
+        with self._ssh_errors():
+            self.target.activate(self.ssh)
+
+    # Helpers of the states
+
+    def _stage(self) -> Payload:
+        """Put the files of this boot into the TFTP directory and the modules into the NFS root."""
+        if not self.kernel:
+            raise ConfigError(
+                f"no kernel for {self.board}; use --hil-kernel DIR, HIL_KERNEL or lab.yaml"
+            )
+        artifact = KernelArtifact.load(Path(self.kernel))
+        netboot = self.profile.netboot
+        dtb = Path(self.dtb) if self.dtb else artifact.dtb(netboot.dtb)
+        if not dtb.is_file():
+            raise ConfigError(f"{dtb}: no such device tree; NetbootStrategy.dtb must name a file")
+        values = {
+            "nfs_server": self.nfsroot.server,
+            "nfs_path": self.nfsroot.path,
+            "nfs_options": self.nfsroot.options,
+        }
+        files = [artifact.image(netboot.kernel), dtb]
+        if netboot.initramfs:
+            files.append(artifact.initramfs(netboot.initramfs))
+        if self.nfsroot.local:
+            stage_modules(artifact, Path(self.nfsroot.local))
+        kernel, tree, *initramfs = self._stage_files(files)
+        return Payload(
+            kernel=kernel,
+            dtb=tree,
+            initramfs=initramfs[0] if initramfs else None,
+            tftp_server=self.tftp_server,
+            command_line=self.profile.command_line(values),
+        )
+
+    def _stage_files(self, files: list[Path]) -> list[StagedFile]:
+        provider = self.tftp.provider
+        where = f"TFTP directory {provider.host}:{provider.internal}"
+        try:
+            self.target.activate(self.tftp)
+            with unique_names(*files) as links:
+                return [
+                    StagedFile(self.tftp.stage(str(link)), link.stat().st_size) for link in links
+                ]
+        except (OSError, ManagedFileError, ExecutionError) as error:
+            raise LabError(f"{where}: {error}; make it writable for this user") from error
+
+    def _run_step(self, item: recipe.Step) -> None:
+        with self._console_errors(
+            LabError,
+            f"{item.what}: no answer to {item.command!r} within {item.deadline_s:g} s",
+            "check the cable, the server and the board's boot loader",
+        ):
+            output, _, status = self.uboot.run(item.command, timeout=item.deadline_s)
+        what = item.what + (f" file {item.file}" if item.file else "")
+        if status != 0:
+            raise LabError(f"{what} failed in U-Boot: {_telling(output)}")
+        if item.size_bytes is not None and f"filesize={item.size_bytes:x}" not in output:
+            raise LabError(
+                f"{what}: the board got {output[-1] if output else 'nothing'}, the file has "
+                f"{item.size_bytes:x} (hex) bytes; does another server answer?"
+            )
+
+    def _find_address(self) -> None:
+        interface = self.profile.management.interface
+        output, _, _ = self.shell.run(f"ip -4 -o address show dev {interface}")
+        match = _IPV4.search("\n".join(output))
+        if match is None:
+            raise LabError(
+                f"the board has no IPv4 address on {interface}: {_telling(output)}; check its "
+                "DHCP server and management.interface in the profile"
+            )
+        self.ssh.networkservice.address = match.group(1)
+
+    def _release_console_drivers(self) -> None:
+        for driver in (self.ssh, self.shell, self.uboot):
+            # the board may be gone, and with it the far end of what is closed here
+            with contextlib.suppress(ExecutionError, OSError, subprocess.SubprocessError):
+                self.target.deactivate(driver)
+
+    def _drain_console(self) -> None:
+        """Throw away what the board said before this boot: no old prompt may count as a new one."""
+        with contextlib.suppress(TIMEOUT):
+            while True:
+                self.console.expect(r".+", timeout=0.05)
+
+    @contextlib.contextmanager
+    def _power_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (requests.RequestException, ExecutionError, OSError) as error:
+            raise LabError(
+                f"power of {self.target.name}: {_short(error)}; check the power port in the "
+                "environment and its switch"
+            ) from error
+
+    @contextlib.contextmanager
+    def _serial_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except serial.SerialException as error:
+            raise LabError(
+                f"{_short(error)}; check the serial port in the environment, and that nobody "
+                "else holds it"
+            ) from error
+
+    @contextlib.contextmanager
+    def _console_errors(self, kind: type[HilError], what: str, remedy: str) -> Iterator[None]:
+        """Turn a driver's time-out into one line with the last thing that the console said."""
+        try:
+            with self._serial_errors():
+                yield
+        except TIMEOUT as error:
+            last = _last_line(self.console._expect.before or b"")
+            raise kind(f"{what}; the console's last line: {last!r}; {remedy}") from error
+
+    @contextlib.contextmanager
+    def _ssh_errors(self) -> Iterator[None]:
+        service = self.ssh.networkservice
+        try:
+            yield
+        except BaseException as error:
+            # labgrid raises a plain Exception when its own patience is over
+            if type(error) is not Exception and not isinstance(error, ExecutionError):
+                raise
+            raise LabError(
+                f"ssh to {service.username}@{service.address}:{service.port}: "
+                f"{_short(error.__cause__ or error)}; check SSHDriver.keyfile, the key in the "
+                "root filesystem and the network"
+            ) from error
+
+
+def _last_line(data: bytes) -> str:
+    lines = re_vt100.sub("", data.decode(errors="replace")).replace("\r", "\n").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _telling(output: list[str]) -> str:
+    """The line of a command's output that says what went wrong."""
+    for line in output:
+        if re.search(r"error|fail|not found|exceeded|abort|no such", line, re.IGNORECASE):
+            return line.strip()
+    return output[-1].strip() if output else "no output"
+
+
+def _short(error: BaseException) -> str:
+    text = getattr(error, "msg", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split())[:300]
