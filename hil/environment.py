@@ -1,8 +1,9 @@
 """Environment files: found by name, completed with the lab's own values, checked as a whole.
 
 An environment file is plain labgrid YAML and says what a kind of board looks like. What differs
-from lab to lab (place, hosts, paths) is laid over it before labgrid makes the target, from three
-sources, the later ones winning: a lab.yaml, a running virtual lab, environment variables.
+from lab to lab (place, hosts, paths) is laid over it before labgrid makes the target: a virtual lab
+fills what the file leaves open (absent, 0 or empty), a lab.yaml replaces values, and environment
+variables have the last word.
 """
 
 from __future__ import annotations
@@ -73,12 +74,9 @@ def complete(environment: Environment, lab_values: Section | None = None) -> Non
     data = environment.config.data
     problems = list(_shape_problems(data))
     if not problems:
-        for values, source in (
-            (lab_file_section(path), "lab.yaml"),
-            (lab_values or {}, "virtual lab"),
-            (_variables(data), "environment variables"),
-        ):
-            problems += [f"{source}: {problem}" for problem in _overlay(data, values)]
+        problems += _overlay(data, lab_values or {}, only_open=True)
+        problems += [f"lab.yaml: {text}" for text in _overlay(data, lab_file_section(path))]
+        problems += _overlay(data, _variables(data))
         problems += _key_problems(data)
     if problems:
         raise ConfigError("\n".join(f"{path}: {problem}" for problem in problems))
@@ -128,7 +126,10 @@ def entries(section: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield (arguments.get("cls", name), arguments)
 
 
-def _overlay(data: Mapping[str, Any], values: Section) -> Iterator[str]:
+def _overlay(
+    data: Mapping[str, Any], values: Section, *, only_open: bool = False
+) -> Iterator[str]:
+    """Lay values over the main target's entries; yields what cannot be laid over anything."""
     target = data["targets"].get("main") or {}
     for section, overrides in values.items():
         if section not in ("resources", "drivers"):
@@ -136,10 +137,14 @@ def _overlay(data: Mapping[str, Any], values: Section) -> Iterator[str]:
             continue
         present = dict(entries(target.get(section) or {}))
         for name, arguments in overrides.items():
-            if name in present:
-                present[name].update(arguments)
-            else:
+            if name not in present and only_open:
+                continue
+            if name not in present:
                 yield f"{section}.{name}: this environment has no such entry" + _hint(name, present)
+                continue
+            for key, value in arguments.items():
+                if not (only_open and present[name].get(key)):
+                    present[name][key] = value
 
 
 def _shape_problems(data: Any) -> Iterator[str]:

@@ -10,6 +10,8 @@ import libfdt
 from hil.errors import ConfigError
 
 _QUIET = libfdt.QUIET_NOTFOUND
+# a path without a leading slash is taken for an alias, and a bad path when there is none
+_NO_PATH = (*_QUIET, libfdt.BADPATH)
 
 
 class DeviceTree:
@@ -98,7 +100,7 @@ class DeviceTree:
         return offset
 
     def _find(self, node: str) -> int:
-        offset: int = self._tree.path_offset(node, _QUIET)
+        offset: int = self._tree.path_offset(node, _NO_PATH)
         # libfdt also takes a name without its unit address; sysfs and the profiles never do
         exact = offset >= 0 and self._tree.get_path(offset) == node
         return offset if exact else -1

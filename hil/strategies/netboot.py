@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import math
 import re
 import subprocess
 from collections.abc import Iterator
@@ -82,6 +83,11 @@ class NetbootStrategy(Strategy):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self.profile: BoardProfile = load_board(self.board)
+        deadlines = self.profile.deadlines
+        # the profile knows how long the board takes; labgrid's drivers want whole seconds
+        self.uboot.login_timeout = math.ceil(deadlines.power_on_to_prompt)
+        self.shell.login_timeout = math.ceil(deadlines.login)
+        self.ssh.connection_timeout = float(deadlines.ssh)
         self.status = Status.unknown
         self._payload: Payload | None = None
         # how often the board was powered on; tells users that what they left on it is gone
@@ -146,11 +152,11 @@ class NetbootStrategy(Strategy):
         with self._power_errors():
             self.power.on()
         self.boots += 1
-        prompt = self.profile.bootloader.prompt
+        prompt = self.uboot.prompt
         with self._console_errors(
             LabError,
             f"no U-Boot prompt {prompt!r} within {self.uboot.login_timeout} s after power-on",
-            "check UBootDriver.prompt, bootloader.prompt in the profile, power and serial port",
+            "check UBootDriver.prompt, the power and the serial port",
         ):
             self.target.activate(self.uboot)
         self._payload = payload
@@ -168,7 +174,7 @@ class NetbootStrategy(Strategy):
         ):
             self.console.sendline(line)
             index, before, _, _ = self.console.expect(
-                [self.uboot.bootstring, rf"\n{re.escape(self.profile.bootloader.prompt)}"],
+                [self.uboot.bootstring, rf"\n{self.uboot.prompt}"],
                 timeout=deadline_s,
             )
         self.target.deactivate(self.uboot)
