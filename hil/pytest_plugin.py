@@ -58,11 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_configure(config: pytest.Config) -> Generator[None, None, None]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Find and check the environment before labgrid's plugin reads it."""
     config.addinivalue_line("markers", "suite: a test that runs on a board")
     if config.option.lg_env is None:
-        yield
         return
     try:
         path = environment.find(config.option.lg_env)
@@ -76,7 +76,6 @@ def pytest_configure(config: pytest.Config) -> Generator[None, None, None]:
         config.option.xmlpath = str(run.recorder.directory / "junit.xml")
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args[:] = ["testsuites"]
-    yield
 
 
 def _profile(path: Path, kernel: str | None) -> BoardProfile:
@@ -159,7 +158,7 @@ def pytest_runtest_makereport(
         text = f"{error.kind}: {error}"
         if error.kind == "unsupported":
             report.outcome = "skipped"
-            report.longrepr = (str(item.path), (item.location[1] or 0) + 1, text)
+            report.longrepr = (str(item.path), (item.location[1] or 0) + 1, str(error))
         else:
             report.longrepr = text
         report.hil_verdict = error.kind  # type: ignore[attr-defined]

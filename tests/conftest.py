@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hil.virtual import assets
+from hil import environment
+from hil.bench import Bench
+from hil.strategies.netboot import Status
+from hil.virtual import assets, supervisor
 from hil.virtual.cache import Cache
+
+BOARD = "virtual-arm64"
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces: needs root")
 
@@ -17,3 +23,21 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespa
 def ti_dtbs() -> dict[str, Path]:
     """Directories of the device-tree files in Debian's kernel packages, by architecture."""
     return assets.ti_device_trees(Cache())
+
+
+@pytest.fixture(scope="session")
+def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The virtual board in a lab of its own, booted once and reachable by ssh."""
+    assets.prepare(Cache())
+    lease = supervisor.up(f"tests-{os.getpid()}", BOARD, owned=True)
+    try:
+        values = lease.state["environment"]
+        env = environment.load(environment.find(f"{BOARD}.yaml"), values)
+        bench = Bench(env.get_target(), tmp_path_factory.mktemp("agent"))
+        bench.require(Status.ssh)
+        yield bench
+        bench.close()
+        bench.strategy.transition(Status.off)
+        env.cleanup()
+    finally:
+        lease.end()

@@ -6,8 +6,6 @@ import os
 
 import click
 import requests
-from rich.console import Console
-from rich.table import Table
 
 from hil.errors import LabError
 from hil.virtual import assets, registry, supervisor
@@ -89,28 +87,26 @@ def require_root() -> None:
 
 
 def _show(records: list[LabRecord]) -> None:
-    table = Table("lab", "board", "state", "power", "serial", "ssh", "link partner")
+    """One block a lab, a line a fact: easy to read, and to take apart by scripts."""
+    if not records:
+        click.echo("no virtual lab is up; `hil lab up` brings one up")
     for record in records:
         state = record.state()
+        click.echo(f"lab {record.name}")
         if not record.alive:
-            table.add_row(record.name, "", "dead (the next `hil lab up` removes it)")
+            click.echo("  state         dead; the next `hil lab up` removes it")
         elif state is None:
-            table.add_row(record.name, "", "starting")
+            click.echo("  state         starting")
         else:
-            table.add_row(
-                record.name,
-                state["board"],
-                f"up, {state['accelerator']}",
-                _power(state["power"]),
-                state["serial"],
-                state["ssh"],
-                state["link_partner"],
-            )
-    console = Console()
-    if records:
-        console.print(table)
-    else:
-        console.print("no virtual lab is up; `hil lab up` brings one up")
+            facts = {
+                "board": f"{state['board']} ({state['accelerator']})",
+                "power": f"{_power(state['power'])} ({state['power']})",
+                "serial port": state["serial"],
+                "ssh": f"ssh -i {state['key']} -p {state['ssh_port']} root@127.0.0.1",
+                "link partner": f"ip netns exec {state['link_partner']} ...",
+            }
+            for name, fact in facts.items():
+                click.echo(f"  {name:13} {fact}")
 
 
 def _power(url: str) -> str:

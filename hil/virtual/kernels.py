@@ -11,7 +11,7 @@ from hil.virtual import initramfs
 from hil.virtual.tools import ToolTree
 
 # Goes into the tree's key: raise it when finish() changes.
-FINISH_VERSION = f"1.{initramfs.FINISH_VERSION}"
+FINISH_VERSION = f"2.{initramfs.FINISH_VERSION}"
 
 INITRAMFS = "initramfs.cpio.gz"
 
@@ -39,6 +39,8 @@ def finish(root: Path, *, tools: ToolTree, busybox: Path) -> None:
         if found is None:
             raise LabError(f"kernel package {release}: has no {name}")
         shutil.move(found, root / name)
+    # also where the running kernel's configuration is looked for
+    shutil.copy(root / "config", tree / "config")
     for leftover in ("usr", "boot", "lib", "etc"):
         shutil.rmtree(root / leftover, ignore_errors=True)
     subprocess.run(tools.argv("depmod", "-b", root / "modules", release), check=True)

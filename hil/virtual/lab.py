@@ -109,7 +109,7 @@ class VirtualLab:
             "accelerator": self._assets.accelerator,
             "serial": f"127.0.0.1:{self._serial.port}",
             "power": f"http://127.0.0.1:{self._pdu.port}/outlet/{OUTLET}",
-            "ssh": f"root@127.0.0.1:{self._ssh_port}",
+            "ssh_port": self._ssh_port,
             "key": str(self._key),
             "link_partner": self._partner.namespace,
             "nfs_port": self._nfs.port,

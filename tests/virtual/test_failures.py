@@ -1,0 +1,183 @@
+"""What can be wrong with a lab or a kernel ends a boot with one line that says what and where.
+
+Each test breaks one thing on the real chain, sees the error, and the last one boots the same board.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+
+import hil
+from hil import environment
+from hil.boards.load import load_board
+from hil.errors import ConfigError, HilError, LabError, TargetError
+from hil.strategies.netboot import NetbootStrategy, Status
+from hil.virtual.lab import make_key
+from hil.virtual.ports import free_port
+from hil.virtual.supervisor import Lease
+from tests.conftest import BOARD, needs_root
+
+pytestmark = needs_root
+
+
+@contextlib.contextmanager
+def strategy(lab: Lease, **changes: dict[str, Any]) -> Iterator[NetbootStrategy]:
+    """The lab's strategy with some keys of resources or drivers changed."""
+    env = environment.load(environment.find(f"{BOARD}.yaml"), lab.state["environment"])
+    target = env.config.data["targets"]["main"]
+    for section in ("resources", "drivers"):
+        for name, arguments in environment.entries(target[section]):
+            arguments.update(changes.get(name, {}))
+    strategy = env.get_target().get_driver("NetbootStrategy", activate=False)
+    try:
+        yield strategy
+    finally:
+        # nothing may hold the serial port or the power when the next test comes
+        requests.put(lab.state["power"], data=b"0", timeout=10).raise_for_status()
+        env.cleanup()
+
+
+def failure(lab: Lease, kind: type[HilError], **changes: dict[str, Any]) -> str:
+    """The message with which a boot to ssh fails; it must be one line."""
+    with strategy(lab, **changes) as board, pytest.raises(kind) as caught:
+        board.transition(Status.ssh)
+    assert board.status is Status.unknown
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def kernel_copy(lab: Lease, directory: Path, *without: str) -> Path:
+    """The lab's kernel as a directory of links, some files left out."""
+    source = Path(lab.state["environment"]["drivers"]["NetbootStrategy"]["kernel"])
+    copy = directory / "kernel"
+    copy.mkdir()
+    for entry in source.iterdir():
+        if entry.name not in without:
+            (copy / entry.name).symlink_to(entry)
+    return copy
+
+
+def test_missing_kernel_directory(spare_lab: Lease) -> None:
+    text = failure(spare_lab, ConfigError, NetbootStrategy={"kernel": "/no/such/kernel"})
+    assert text.startswith("/no/such/kernel: no such kernel directory")
+
+
+def test_missing_kernel_image(spare_lab: Lease, tmp_path: Path) -> None:
+    kernel = kernel_copy(spare_lab, tmp_path, "Image")
+    text = failure(spare_lab, ConfigError, NetbootStrategy={"kernel": str(kernel)})
+    assert text.startswith(f"{kernel}/Image: no such kernel image")
+
+
+def test_missing_device_tree(spare_lab: Lease) -> None:
+    text = failure(spare_lab, ConfigError, NetbootStrategy={"dtb": "/no/such.dtb"})
+    assert text.startswith("/no/such.dtb: no such device tree")
+
+
+def test_device_tree_missing_in_the_artifact(spare_lab: Lease) -> None:
+    with strategy(spare_lab) as board:
+        board.dtb = ""
+        with pytest.raises(ConfigError, match=rf"dtbs/{BOARD}\.dtb: no such device tree"):
+            board.transition(Status.bootloader)
+
+
+def test_serial_port_refused(spare_lab: Lease) -> None:
+    port = free_port()
+    text = failure(spare_lab, LabError, NetworkSerialPort={"port": port})
+    assert f"127.0.0.1:{port}" in text
+    assert "Connection refused" in text
+
+
+def test_power_refused(spare_lab: Lease) -> None:
+    url = f"http://127.0.0.1:{free_port()}/outlet/{{index}}"
+    text = failure(spare_lab, LabError, NetworkPowerPort={"host": url})
+    assert text.startswith("power of main: ")
+    assert "Connection refused" in text
+
+
+def test_unknown_outlet(spare_lab: Lease) -> None:
+    text = failure(spare_lab, LabError, NetworkPowerPort={"index": "7"})
+    assert "404" in text
+
+
+def test_file_missing_on_the_tftp_server(spare_lab: Lease, tmp_path: Path) -> None:
+    for link in (Path(spare_lab.state["disk"]) / "tftp").iterdir():
+        link.unlink()
+    # staged where the board's server does not look
+    text = failure(spare_lab, LabError, TFTPProvider={"internal": f"{tmp_path}/"})
+    assert text.startswith("TFTP of the kernel file hil-")
+    assert "File not found" in text
+
+
+def test_tftp_directory_not_writable(spare_lab: Lease) -> None:
+    text = failure(spare_lab, LabError, TFTPProvider={"internal": "/proc/nowhere/"})
+    assert text.startswith("TFTP directory localhost:/proc/nowhere/")
+
+
+def test_wrong_prompt(spare_lab: Lease, tmp_path: Path) -> None:
+    text = failure(
+        spare_lab,
+        LabError,
+        NetbootStrategy={"board": str(quick_profile(tmp_path, power_on_to_prompt=5))},
+        UBootDriver={"prompt": "U-Boot# "},
+    )
+    assert text.startswith("no U-Boot prompt 'U-Boot# ' within 5 s")
+    assert "the console's last line: '=>" in text
+
+
+def test_nfs_export_missing(spare_lab: Lease) -> None:
+    text = failure(spare_lab, LabError, NFSRoot={"path": "/nowhere"})
+    assert text.startswith("NFS root 10.0.2.2:/nowhere was not mounted")
+
+
+def test_nfs_server_down(spare_lab: Lease) -> None:
+    options = f"vers=4.0,port={free_port()},tcp"
+    text = failure(spare_lab, LabError, NFSRoot={"options": options})
+    assert text.startswith("NFS root 10.0.2.2:/root was not mounted")
+
+
+def test_garbage_instead_of_a_kernel(spare_lab: Lease, tmp_path: Path) -> None:
+    kernel = kernel_copy(spare_lab, tmp_path, "Image")
+    (kernel / "Image").write_bytes(b"no kernel" * 1000)
+    text = failure(spare_lab, TargetError, NetbootStrategy={"kernel": str(kernel)})
+    assert "came back to the prompt: Bad Linux ARM64 Image magic!" in text
+
+
+def test_foreign_key(spare_lab: Lease, tmp_path: Path) -> None:
+    make_key(tmp_path / "stranger")
+    profile = quick_profile(tmp_path, ssh=4)
+    text = failure(
+        spare_lab,
+        LabError,
+        NetbootStrategy={"board": str(profile)},
+        SSHDriver={"keyfile": str(tmp_path / "stranger")},
+    )
+    assert text.startswith("ssh to root@127.0.0.1:")
+
+
+def test_the_same_board_boots_after_all_that(spare_lab: Lease) -> None:
+    with strategy(spare_lab) as board:
+        with pytest.raises(ConfigError):
+            board.kernel, kept = "/no/such/kernel", board.kernel
+            board.transition(Status.ssh)
+        board.kernel = kept
+        board.transition(Status.ssh)
+        assert board.ssh.run_check("id -u") == ["0"]
+        board.transition(Status.off)
+
+
+def quick_profile(directory: Path, **deadlines: float) -> Path:
+    """A copy of the board's profile with other deadlines, so that a test need not wait long."""
+    shelf = Path(hil.__file__).parent / "boards/data"
+    data = yaml.safe_load((shelf / f"{BOARD}.yaml").read_text())
+    data["deadlines"].update(deadlines)
+    path = directory / "quick.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
