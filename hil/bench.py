@@ -12,6 +12,7 @@ from labgrid.exceptions import NoResourceFoundError
 
 from hil.agents import Agent
 from hil.boards.model import BoardProfile, Port
+from hil.clock import Deadline, wait_until
 from hil.errors import ConfigError, LabError, TargetError
 from hil.resources import LinkPartner
 from hil.runners import BoardHost, Host, NamespaceHost
@@ -75,6 +76,19 @@ class Bench:
         if other is None:
             raise ConfigError(f"port {name}: LinkPartner.ports names no interface for it")
         return DataPort(port, found, other)
+
+    def set_up(self, port: DataPort) -> None:
+        """Set the port up and wait for its link. TargetError when none comes in time."""
+        carrier = f"/sys/class/net/{port.interface}/carrier"
+        self.board.run(["ip", "link", "set", "dev", port.interface, "up"]).check()
+        deadline_s = self.profile.deadlines.link_up
+        if not wait_until(
+            lambda: self.board.run(["cat", carrier]).stdout.strip() == "1",
+            deadline=Deadline(deadline_s),
+        ):
+            raise TargetError(
+                f"{port.interface}: no link within {deadline_s:g} s; is {port.name} cabled?"
+            )
 
     @property
     def link_partner(self) -> LinkPartner:

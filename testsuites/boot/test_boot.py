@@ -7,8 +7,7 @@ import uuid
 from pathlib import Path
 
 from fixtures.board import kernel_log
-from hil.bench import Bench, DataPort
-from hil.clock import Deadline, wait_until
+from hil.bench import Bench, DataPort, describe
 from hil.kernel.config import find_config, missing_options
 
 # What the kernel prints when something went wrong that it survived (kernel/panic.c, lib/bug.c,
@@ -51,22 +50,17 @@ def test_running_kernel_is_the_staged_one(board: Bench) -> None:
     )
 
 
-def test_driver_is_bound(data_port: DataPort, board: Bench) -> None:
+def test_driver_is_bound(port_name: str, board: Bench) -> None:
     """The port's network interface is driven by the driver that the profile expects."""
-    event = board.agent.call("probe", "--ifname", data_port.interface)
-    assert event["driver"] == data_port.port.driver
+    port = board.data_port(port_name)
+    event = board.agent.call("probe", "--ifname", port.interface)
+    assert event["driver"] == port.port.driver
 
 
 def test_link_is_up(data_port: DataPort, board: Bench) -> None:
     """The port has a carrier once it is up, within the profile's deadline."""
-    name = data_port.interface
-    board.board.run(["ip", "link", "set", "dev", name, "up"]).check()
-    carrier = f"/sys/class/net/{name}/carrier"
-    deadline_s = board.profile.deadlines.link_up
-    assert wait_until(
-        lambda: board.board.run(["cat", carrier]).stdout.strip() == "1",
-        deadline=Deadline(deadline_s),
-    ), f"{name}: no link within {deadline_s:g} s; is port {data_port.name} cabled?"
+    event = board.agent.call("probe", "--ifname", data_port.interface)
+    assert event["up"] and event["carrier"], describe(event)
 
 
 def test_kernel_options(board: Bench) -> None:

@@ -1,0 +1,27 @@
+"""Sending at a set rate: how much may go now, and waiting until more may."""
+
+from __future__ import annotations
+
+import time
+
+
+class Pace:
+    """Allows `rate_pps` frames a second, at most 10 ms of them at once; 0 sets no limit."""
+
+    def __init__(self, rate_pps: float) -> None:
+        self._rate_pps = rate_pps
+        self._burst = max(1, int(rate_pps / 100))
+        self._start = time.monotonic()
+        self._sent = 0
+
+    def allowed(self, wanted: int) -> int:
+        """How many of `wanted` frames may go now; waits until it is at least one."""
+        if not self._rate_pps:
+            return wanted
+        while True:
+            due = int((time.monotonic() - self._start) * self._rate_pps) + 1 - self._sent
+            if due > 0:
+                count = min(wanted, due, self._burst)
+                self._sent += count
+                return count
+            time.sleep(min(0.01, 1 / self._rate_pps))

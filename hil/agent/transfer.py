@@ -1,0 +1,67 @@
+"""Test frames through an AF_XDP socket, each accounted for."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .events import Stop
+from .frames import Tally
+from .pace import Pace
+from .xsk import XskSocket
+
+_BATCH = 64
+# The kernel sends at most 32 frames a call in copy mode; a call without progress waits for the NIC.
+_RETRY_S = 0.001
+# How long sent frames may take to be given back, after the last one was.
+_COMPLETION_TIMEOUT_S = 5.0
+
+
+def receive(xsk: XskSocket, tally: Tally, timeout_s: float, stop: Stop) -> None:
+    """Account for frames until all have come, the time is over, or it is asked to stop."""
+    end = time.monotonic() + timeout_s
+    while not (tally.complete or stop) and time.monotonic() < end:
+        descriptors = xsk.rx.consume(_BATCH)
+        if not descriptors:
+            xsk.wait_readable(0.1)
+            continue
+        for address, length in zip(descriptors[::2], descriptors[1::2]):
+            tally.add(bytes(xsk.data[address : address + (length & 0xFFFFFFFF)]))
+        xsk.fill.produce(descriptors[::2])
+        if xsk.fill.needs_wakeup:
+            xsk.wait_readable(0)
+
+
+def send(xsk: XskSocket, batch: list[bytes], pace: Pace, stop: Stop) -> dict[str, Any]:
+    """Send frames in order and wait until the kernel has given all of them back."""
+    size = xsk.ring_size
+    free = [(size + number) * xsk.chunk_bytes for number in range(size)]
+    submitted = completed = kicks = 0
+    progress = time.monotonic()
+    while completed < len(batch) and not stop:
+        room = min(len(batch) - submitted, len(free), size - xsk.tx.filled, _BATCH)
+        if room > 0:
+            count = pace.allowed(room)
+            _submit(xsk, batch[submitted : submitted + count], free)
+            submitted += count
+        xsk.kick()
+        kicks += 1
+        returned = xsk.completion.consume(size)
+        free += returned
+        completed += len(returned)
+        if returned or room > 0:
+            progress = time.monotonic()
+        elif time.monotonic() - progress > _COMPLETION_TIMEOUT_S:
+            break
+        else:
+            time.sleep(_RETRY_S)
+    return {"frames": submitted, "completed": completed, "kicks": kicks}
+
+
+def _submit(xsk: XskSocket, batch: list[bytes], free: list[int]) -> None:
+    words = []
+    for frame in batch:
+        address = free.pop()
+        xsk.data[address : address + len(frame)] = frame
+        words += [address, len(frame)]
+    xsk.tx.produce(words)
