@@ -1,3 +1,3 @@
 """Loads the fixtures that the suites use."""
 
-pytest_plugins = ["fixtures.board"]
+pytest_plugins = ["fixtures.board", "fixtures.xdp"]

@@ -38,10 +38,10 @@ class Agent:
     def _install(self) -> str:
         if self._installed is None:
             archive = agent.build(self._build_directory)
-            if self.host.run(["python3", "-c", ""]).status != 0:
-                raise Unsupported(f"{self.host.name} has no python3, which the agent needs")
             target = f"/tmp/{archive.name}"
             self.host.put(archive, target)
+            if self.host.run(["python3", target, "--help"]).status != 0:
+                raise Unsupported(f"{self.host.name} has no python3, which the agent needs")
             self._installed = target
         return self._installed
 
@@ -76,6 +76,20 @@ class AgentRun:
         self.result(deadline=deadline)
         raise LabError(f"agent ended without the event {event!r}")
 
+    def first(self, event: str) -> Event:
+        """An event that has come already."""
+        return next(seen for seen in self.events if seen["event"] == event)
+
+    def order(self, *words: str | int, until: str) -> Event:
+        """Give a session an order and wait for the event `until`."""
+        self._running.write(" ".join(map(str, words)))
+        return self.wait_for(until)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command still runs, as far as its output has told."""
+        return self._running.alive
+
     def result(self, *, deadline: Deadline) -> Event:
         """The last event of a command that ended good or with a measured failure (status 0 or 1).
 
@@ -102,8 +116,12 @@ class AgentRun:
             return TargetError(reason)
         return LabError(f"agent {' '.join(ended.argv[2:])}: exit status {ended.status}: {reason}")
 
+    def stop(self) -> None:
+        """End the command; it may have ended already."""
+        self._running.stop()
+
     def __enter__(self) -> AgentRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._running.stop()
+        self.stop()

@@ -55,6 +55,7 @@ class Bench:
         self.agent = Agent(self.board, build_directory)
         self._build_directory = build_directory
         self._partner: Host | None = None
+        self._partner_agent: Agent | None = None
         self._boots_seen = -1
 
     def require(self, status: Status) -> None:
@@ -117,12 +118,15 @@ class Bench:
 
     @property
     def partner_agent(self) -> Agent:
-        return Agent(self.partner, self._build_directory)
+        """The agent on the link partner, which is not started anew with the board."""
+        if self._partner_agent is None:
+            self._partner_agent = Agent(self.partner, self._build_directory)
+        return self._partner_agent
 
     def close(self) -> None:
         if isinstance(self._partner, SshHost):
             self._partner.close()
-        self._partner = None
+        self._partner = self._partner_agent = None
 
 
 def find_interface(port: Port, listing: str) -> str | None:

@@ -126,9 +126,7 @@ def entries(section: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield (arguments.get("cls", name), arguments)
 
 
-def _overlay(
-    data: Mapping[str, Any], values: Section, *, only_open: bool = False
-) -> Iterator[str]:
+def _overlay(data: Mapping[str, Any], values: Section, *, only_open: bool = False) -> Iterator[str]:
     """Lay values over the main target's entries; yields what cannot be laid over anything."""
     target = data["targets"].get("main") or {}
     for section, overrides in values.items():

@@ -94,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "port_name" in metafunc.fixturenames:
         run = metafunc.config.stash.get(RUN_KEY, None)
         names = [port.name for port in run.profile.ports] if run else ["no-board"]
-        metafunc.parametrize("port_name", names)
+        metafunc.parametrize("port_name", names, scope="module")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ whose lines are read as they come.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import shlex
@@ -55,11 +56,13 @@ class Running:
         wait: Callable[[float], int],
         stop: Callable[[], None],
         complaint: Callable[[], str],
+        write: Callable[[str], None],
     ) -> None:
         self.argv = tuple(argv)
         self._wait = wait
         self._stop = stop
         self._complaint = complaint
+        self._write = write
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
         self._reader.start()
@@ -82,6 +85,13 @@ class Running:
             self._lines.put(None)
         return line
 
+    def write(self, line: str) -> None:
+        """Give the command a line of input. LabError when it reads no more."""
+        try:
+            self._write(line + "\n")
+        except OSError as error:
+            raise LabError(f"{shlex.join(self.argv)}: takes no input: {error}") from error
+
     def wait(self, *, deadline: Deadline) -> Result:
         """Collect the rest of the output and the exit status."""
         rest = []
@@ -89,6 +99,11 @@ class Running:
             rest.append(line)
         self._status = self._wait(deadline.remaining_s)
         return Result(self.argv, self._status, "\n".join(rest), self._complaint())
+
+    @property
+    def alive(self) -> bool:
+        """Whether standard output is still open."""
+        return self._reader.is_alive()
 
     def stop(self) -> None:
         """Ask the command to end; it may have ended already."""
@@ -125,16 +140,21 @@ def start_local(
     """Start a process of this machine; `shown` is the command line for messages."""
     process = subprocess.Popen(
         argv,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
     )
-    assert process.stdout is not None and process.stderr is not None
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    assert stdin is not None and stdout is not None and stderr is not None
     complaints: list[str] = []
-    collector = threading.Thread(target=complaints.extend, args=(process.stderr,), daemon=True)
+    collector = threading.Thread(target=complaints.extend, args=(stderr,), daemon=True)
     collector.start()
+
+    def write(text: str) -> None:
+        stdin.write(text)
+        stdin.flush()
 
     def wait(seconds: float) -> int:
         try:
@@ -143,9 +163,11 @@ def start_local(
             process.kill()
             status = process.wait()
         collector.join()
+        with contextlib.suppress(BrokenPipeError):
+            stdin.close()
         return status
 
-    return Running(shown, process.stdout, wait, lambda: stop(process), lambda: "".join(complaints))
+    return Running(shown, stdout, wait, lambda: stop(process), lambda: "".join(complaints), write)
 
 
 class NamespaceHost:

@@ -93,7 +93,7 @@ class SshHost:
         log.info("%s$ %s", self.name, shlex.join(argv))
         try:
             # Closing a channel does not end its command: the shell tells its pid, then becomes it.
-            _, output, errors = self._client.exec_command(f"echo $$; exec {shlex.join(argv)}")
+            given, output, errors = self._client.exec_command(f"echo $$; exec {shlex.join(argv)}")
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise LabError(f"{self.name}: ssh session failed: {error}") from error
         channel = output.channel
@@ -116,7 +116,11 @@ class SshHost:
             if pid and not channel.exit_status_ready():
                 self._client.exec_command(f"kill {pid}")
 
-        return Running(argv, lines(), wait, stop, lambda: "".join(complaints))
+        def write(text: str) -> None:
+            given.write(text)
+            given.flush()
+
+        return Running(argv, lines(), wait, stop, lambda: "".join(complaints), write)
 
     def put(self, source: Path, target: str) -> None:
         log.info("%s: %s -> %s", self.name, source, target)

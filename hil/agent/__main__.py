@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from typing import Any
 
 from . import frames, netdev, packet, transfer
-from .events import GOOD, MEASURED_FAILURE, Refused, Stop, emit
+from .events import GOOD, MEASURED_FAILURE, Refused, Stop, emit, input_lines
 from .frames import Tally
 from .pace import Pace
 from .xsk import BIND_FLAGS, XskSocket
@@ -28,29 +28,39 @@ def bind(options: argparse.Namespace, stop: Stop) -> int:
     return GOOD
 
 
-def recv(options: argparse.Namespace, stop: Stop) -> int:
-    """Receive test frames through AF_XDP and check each."""
+def session(options: argparse.Namespace, stop: Stop) -> int:
+    """Keep an AF_XDP socket open and obey `recv` and `send` lines on standard input, to its end.
+
+    The status tells the worst of them.
+    """
+    status = GOOD
     with _socket(options) as xsk:
         emit("ready", **xsk.proof())
-        tally = Tally(options.stream, options.count, options.frame_size)
-        start = time.monotonic()
-        transfer.receive(xsk, tally, options.timeout, stop)
-        duration_s = round(time.monotonic() - start, 3)
-        details = {"statistics": xsk.statistics(), "rings": xsk.rings()}
-        emit("received", **tally.result(), **xsk.proof(), **details, duration_s=duration_s)
+        for line in input_lines(stop):
+            order = _order_parser().parse_args(line.split())
+            status = max(status, order.run(xsk, order, stop))
+    return status
+
+
+def _receive(xsk: XskSocket, order: argparse.Namespace, stop: Stop) -> int:
+    """Receive test frames and check each."""
+    tally = Tally(order.stream, order.count, order.frame_size)
+    emit("receiving")
+    transfer.receive(xsk, tally, order.timeout, stop)
+    emit("received", **tally.result(), **_state(xsk))
     return GOOD if tally.intact else MEASURED_FAILURE
 
 
-def send(options: argparse.Namespace, stop: Stop) -> int:
-    """Send test frames through AF_XDP and wait for their completions."""
-    with _socket(options) as xsk:
-        proof = xsk.proof()
-        emit("ready", **proof)
-        batch = _frames(options, proof["mac"])
-        sent = transfer.send(xsk, batch, Pace(options.rate), stop)
-        details = {"statistics": xsk.statistics(), "rings": xsk.rings()}
-        emit("sent", **sent, **xsk.proof(), **details)
-    return GOOD if sent["completed"] == options.count else MEASURED_FAILURE
+def _send(xsk: XskSocket, order: argparse.Namespace, stop: Stop) -> int:
+    """Send test frames and wait for their completions."""
+    batch = _frames(order, netdev.mac(xsk.ifname))
+    sent = transfer.send(xsk, batch, Pace(order.rate), stop)
+    emit("sent", **sent, **_state(xsk))
+    return GOOD if sent["completed"] == order.count else MEASURED_FAILURE
+
+
+def _state(xsk: XskSocket) -> dict[str, Any]:
+    return {**xsk.proof(), "statistics": xsk.statistics(), "rings": xsk.rings()}
 
 
 def packet_recv(options: argparse.Namespace, stop: Stop) -> int:
@@ -92,33 +102,47 @@ def _frames(options: argparse.Namespace, source: str) -> list[bytes]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hil-agent", description="AF_XDP agent of hil")
     commands = parser.add_subparsers(dest="command", required=True)
-    for run, with_socket, with_frames, with_destination in (
-        (probe, False, False, False),
-        (bind, True, False, False),
-        (recv, True, True, False),
-        (send, True, True, True),
-        (packet_recv, False, True, False),
-        (packet_send, False, True, True),
-    ):
+    for run in (probe, bind, session, packet_recv, packet_send):
         name = run.__name__.replace("_", "-")
         command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         command.set_defaults(run=run)
         command.add_argument("--ifname", required=True)
-        if with_socket:
+        if run in (bind, session):
             command.add_argument("--queue", type=int, default=0)
             command.add_argument("--xdp", choices=("skb", "native"), required=True)
             command.add_argument("--bind", choices=sorted(BIND_FLAGS), required=True)
             command.add_argument("--busy-timeout", type=float, default=10.0, metavar="S")
             command.add_argument("--carrier-timeout", type=float, default=15.0, metavar="S")
-        if with_frames:
-            command.add_argument("--count", type=int, required=True)
-            command.add_argument("--frame-size", type=_frame_size, required=True, metavar="BYTES")
-            command.add_argument("--stream", type=int, required=True)
-            command.add_argument("--timeout", type=float, default=30.0, metavar="S")
-        if with_destination:
-            command.add_argument("--dst", required=True, metavar="MAC")
-            command.add_argument("--rate", type=float, default=DEFAULT_RATE_PPS, metavar="PPS")
+        if run in (packet_recv, packet_send):
+            _add_frame_options(command)
+        if run is packet_send:
+            _add_destination_options(command)
     return parser
+
+
+def _order_parser() -> argparse.ArgumentParser:
+    """Orders to a session."""
+    parser = argparse.ArgumentParser(prog="session", add_help=False)
+    orders = parser.add_subparsers(required=True)
+    receive, send = orders.add_parser("recv"), orders.add_parser("send")
+    receive.set_defaults(run=_receive)
+    send.set_defaults(run=_send)
+    for order in (receive, send):
+        _add_frame_options(order)
+    _add_destination_options(send)
+    return parser
+
+
+def _add_frame_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--frame-size", type=_frame_size, required=True, metavar="BYTES")
+    parser.add_argument("--stream", type=int, required=True)
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="S")
+
+
+def _add_destination_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dst", required=True, metavar="MAC")
+    parser.add_argument("--rate", type=float, default=DEFAULT_RATE_PPS, metavar="PPS")
 
 
 def _frame_size(text: str) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import select
 import signal
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Optional
 
@@ -44,6 +47,23 @@ def name(number: int) -> str:
 
 def emit(event: str, **values: Any) -> None:
     print(json.dumps({"event": event, **values}), flush=True)
+
+
+def input_lines(stop: Stop) -> Iterator[str]:
+    """Lines of standard input until its end, or until it is asked to stop.
+
+    The end of input is also how a session notices that the one who started it has gone.
+    """
+    buffer = b""
+    while not stop:
+        if not select.select([0], [], [], 0.2)[0]:
+            continue
+        data = os.read(0, 65536)
+        if not data:
+            return
+        *lines, buffer = (buffer + data).split(b"\n")
+        for line in lines:
+            yield line.decode()
 
 
 class Stop:

@@ -2,7 +2,7 @@
 
 Numbers and layouts are those of linux/if_xdp.h. Ring indexes are 32-bit words that kernel and
 user share; each is written by one side only. Between a descriptor and the index that publishes it
-lie thousands of the interpreter's instructions, and a system call before the other side has to look.
+lie thousands of the interpreter's instructions, and a system call before the kernel has to look.
 """
 
 from __future__ import annotations

@@ -118,6 +118,11 @@ class LabRecord:
         self._remove_remains()
         return True
 
+    def forget(self) -> None:
+        """Remove lock and log too; only for a dead lab whose name nobody will use again."""
+        self._lock_file.unlink(missing_ok=True)
+        self.log_file.unlink(missing_ok=True)
+
     def _remove_remains(self) -> None:
         remove_namespace(self.namespace)
         claim = self._read("claim.json")

@@ -75,6 +75,7 @@ class Lease:
         self.record = record
         self._process = process
         self._owner_pipe = owner_pipe
+        self._owned = owner_pipe is not None
 
     @property
     def state(self) -> dict[str, Any]:
@@ -96,6 +97,8 @@ class Lease:
                 self._process.kill()
                 self._process.wait()
         self.record.reap()
+        if self._owned:
+            self.record.forget()
 
 
 def down(record: LabRecord) -> None:

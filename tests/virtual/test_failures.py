@@ -16,7 +16,6 @@ import yaml
 
 import hil
 from hil import environment
-from hil.boards.load import load_board
 from hil.errors import ConfigError, HilError, LabError, TargetError
 from hil.strategies.netboot import NetbootStrategy, Status
 from hil.virtual.lab import make_key

@@ -6,9 +6,8 @@ frames in each direction that the other end counts and checks byte by byte.
 
 from __future__ import annotations
 
-import pytest
-
-from hil.agents import Event
+from fixtures.xdp import Mode
+from hil.agents import AgentRun, Event
 from hil.bench import Bench, DataPort, describe
 from hil.clock import Deadline
 
@@ -16,35 +15,19 @@ FRAMES = 1000
 FRAME_SIZE_BYTES = 256
 TIMEOUT_S = 30
 # Far below what the slowest board takes, so that a lost frame is a fault and not an overload.
-RATE_PPS = 1000
+RATE_PPS = 2000
 
-MODES = {
-    "skb-copy": ("skb", "copy"),
-    "native-copy": ("native", "copy"),
-    "native-zero-copy": ("native", "zero-copy"),
-}
 _DAMAGE = ("missing", "duplicates", "reordered", "corrupt")
 
 
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """XDP mode and AF_XDP bind mode: the columns of the cover letters' tables."""
-    return MODES[request.param]
-
-
-def bind_arguments(port: DataPort, mode: tuple[str, str]) -> list[str]:
-    xdp, bind = mode
-    return ["--ifname", port.interface, "--queue", "0", "--xdp", xdp, "--bind", bind]
-
-
-def frame_arguments(stream: int) -> list[str | int]:
+def frame_options(stream: int) -> list[str | int]:
     return [
         *("--count", FRAMES, "--frame-size", FRAME_SIZE_BYTES),
         *("--stream", stream, "--timeout", TIMEOUT_S),
     ]
 
 
-def assert_mode(event: Event, mode: tuple[str, str]) -> None:
+def assert_mode(event: Event, mode: Mode) -> None:
     """Asked zero copy and got copy is a failure that says so."""
     xdp, bind = mode
     assert event["mode"] == bind, f"asked {bind}, got {event['mode']}"
@@ -52,47 +35,36 @@ def assert_mode(event: Event, mode: tuple[str, str]) -> None:
 
 
 def assert_intact(event: Event) -> None:
-    damage = {what: event[what] for what in _DAMAGE if _count(event[what])}
+    """All frames, once each, in order and with every byte."""
+    damage = {what: event[what] for what in _DAMAGE if event[what]["count"]}
     assert event["frames"] == FRAMES and not damage, describe(event)
 
 
-def _count(value: object) -> object:
-    return value["count"] if isinstance(value, dict) else value
-
-
-def test_bind(data_port: DataPort, board: Bench, mode: tuple[str, str]) -> None:
+def test_bind(xsk: AgentRun, mode: Mode) -> None:
     """The kernel's own answer after bind() names the mode that was asked for."""
-    event = board.agent.call("bind", *bind_arguments(data_port, mode))
-    assert_mode(event, mode)
+    assert_mode(xsk.first("ready"), mode)
 
 
-def test_receive(data_port: DataPort, board: Bench, mode: tuple[str, str]) -> None:
+def test_receive(xsk: AgentRun, data_port: DataPort, board: Bench, mode: Mode) -> None:
     """1,000 frames of the link partner arrive once each, in order, with their payload."""
-    agent = board.agent.start("recv", *bind_arguments(data_port, mode), *frame_arguments(1))
-    with agent as receiver:
-        ready = receiver.wait_for("ready")
-        board.partner_agent.call(
-            "packet-send",
-            *("--ifname", data_port.partner_interface, "--dst", ready["mac"]),
-            *("--rate", RATE_PPS),
-            *frame_arguments(1),
-        )
-        event = receiver.result(deadline=Deadline(TIMEOUT_S + 10))
-    assert_mode(event, mode)
-    assert_intact(event)
+    xsk.order("recv", *frame_options(stream=1), until="receiving")
+    board.partner_agent.call(
+        "packet-send",
+        *("--ifname", data_port.partner_interface, "--dst", xsk.first("ready")["mac"]),
+        *("--rate", RATE_PPS),
+        *frame_options(stream=1),
+    )
+    received = xsk.wait_for("received")
+    assert_mode(received, mode)
+    assert_intact(received)
 
 
-def test_transmit(data_port: DataPort, board: Bench, mode: tuple[str, str]) -> None:
+def test_transmit(xsk: AgentRun, data_port: DataPort, board: Bench, mode: Mode) -> None:
     """1,000 frames leave the port for real: the link partner receives and checks each."""
-    receiver_arguments = ["--ifname", data_port.partner_interface, *frame_arguments(2)]
-    with board.partner_agent.start("packet-recv", *receiver_arguments) as receiver:
-        ready = receiver.wait_for("ready")
-        sent = board.agent.call(
-            "send",
-            *bind_arguments(data_port, mode),
-            *("--dst", ready["mac"], "--rate", RATE_PPS),
-            *frame_arguments(2),
-        )
+    options = ["--ifname", data_port.partner_interface, *frame_options(stream=2)]
+    with board.partner_agent.start("packet-recv", *options) as receiver:
+        to = ["--dst", receiver.wait_for("ready")["mac"], "--rate", RATE_PPS]
+        sent = xsk.order("send", *to, *frame_options(stream=2), until="sent")
         received = receiver.result(deadline=Deadline(TIMEOUT_S + 10))
     assert_mode(sent, mode)
     assert sent["completed"] == FRAMES, describe(sent)
