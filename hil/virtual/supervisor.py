@@ -36,6 +36,9 @@ def up(name: str, board: str, *, owned: bool = False) -> Lease:
     LabError with the supervisor's reason when it does not come up.
     """
     record = LabRecord.named(name)
+    if record.alive:
+        raise LabError(f"lab {name!r} is up already; see `hil lab status`")
+    record.reap()
     run_directory().mkdir(parents=True, exist_ok=True)
     receiver, sender = os.pipe() if owned else (None, None)
     argv = [sys.executable, "-m", "hil.virtual.supervisor", name, board]
@@ -58,10 +61,10 @@ def up(name: str, board: str, *, owned: bool = False) -> Lease:
             lambda: record.state() or process.poll() is not None, deadline=Deadline(UP_DEADLINE_S)
         )
         state = record.state()
-        if process.poll() is not None or state is None or state["pid"] != process.pid:
+        if process.poll() is not None or state is None:
             raise LabError(f"lab {name!r} did not come up: {_reason(record)}")
     except BaseException:
-        lease.end()
+        lease.end(keep_log=True)
         raise
     return lease
 
@@ -84,7 +87,7 @@ class Lease:
             raise LabError(f"lab {self.record.name!r} has ended: {_reason(self.record)}")
         return state
 
-    def end(self) -> None:
+    def end(self, *, keep_log: bool = False) -> None:
         """Take the lab down and wait until nothing of it is left. Safe to call twice."""
         if self._owner_pipe is not None:
             os.close(self._owner_pipe)
@@ -97,7 +100,7 @@ class Lease:
                 self._process.kill()
                 self._process.wait()
         self.record.reap()
-        if self._owned:
+        if self._owned and not keep_log:
             self.record.forget()
 
 
