@@ -27,7 +27,7 @@ PURE = (
 LAYERS = (
     {"errors", "clock", "agent"},
     {"boards", "results.summary"},
-    {"resources", "runners", "ssh_host", "agents", "kernel", "results", "environment"},
+    {"console.driver", "resources", "runners", "ssh_host", "agents", "kernel", "results", "environment"},
     {"strategies", "virtual"},
     {"bench", "doctor"},
     {"cli", "pytest_plugin"},

@@ -29,6 +29,7 @@ from pexpect import TIMEOUT
 
 from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
+from hil.clock import Deadline
 from hil.errors import ConfigError, HilError, LabError, TargetError
 from hil.kernel.artifacts import KernelArtifact
 from hil.kernel.stage import stage_modules, unique_names
@@ -182,24 +183,34 @@ class NetbootStrategy(Strategy):
             raise TargetError(f"{line!r} came back to the prompt: {_last_line(before)}")
 
     def _shell(self) -> None:
-        deadlines = self.profile.deadlines
-        with self._console_errors(
-            TargetError,
-            f"neither root filesystem nor login {deadlines.login:g} s after the kernel started",
-            "see the console log",
-        ):
-            index, _, match, _ = self.console.expect(
-                # a login prompt is only looked at: the shell driver has to see it
-                [_ROOT_MOUNTED, _NFS_FAILED, _PANIC, f"(?={self.shell.login_prompt})"],
-                timeout=deadlines.login,
-            )
-        if index == 1:
-            raise LabError(
-                f"NFS root {self.nfsroot.server}:{self.nfsroot.path} was not mounted: "
-                f"{match.group().decode()}; check the NFS server, the export and its network"
-            )
-        if index == 2:
-            raise TargetError(f"the kernel panicked while booting: {match.group().decode()}")
+        deadline = Deadline(self.profile.deadlines.login)
+        # prompts are only looked at: the shell driver has to see them
+        prompt = f"(?={self.shell.login_prompt}|{self.shell.prompt})"
+        mounted = False
+        while True:
+            with self._console_errors(
+                TargetError,
+                f"no {'login' if mounted else 'root filesystem and no login'} "
+                f"{deadline.seconds:g} s after the kernel started",
+                "see the console log",
+            ):
+                index, _, match, _ = self.console.expect(
+                    [prompt, _ROOT_MOUNTED, _NFS_FAILED, _PANIC], timeout=deadline.remaining_s
+                )
+            if index == 0:
+                break
+            if index == 1:
+                mounted = True
+            elif index == 2:
+                raise LabError(
+                    f"NFS root {self.nfsroot.server}:{self.nfsroot.path} was not mounted: "
+                    f"{match.group().decode()}; check the NFS server, the export and its network"
+                )
+            else:
+                raise TargetError(
+                    f"the kernel panicked while booting: {match.group().decode()}; "
+                    "see the console log"
+                )
         with self._console_errors(
             TargetError,
             f"no shell prompt within {self.shell.login_timeout} s",
