@@ -27,7 +27,16 @@ PURE = (
 LAYERS = (
     {"errors", "clock", "agent"},
     {"boards", "results.summary"},
-    {"console.driver", "resources", "runners", "ssh_host", "agents", "kernel", "results", "environment"},
+    {
+        "console.driver",
+        "resources",
+        "runners",
+        "ssh_host",
+        "agents",
+        "kernel",
+        "results",
+        "environment",
+    },
     {"strategies", "virtual"},
     {"bench", "doctor"},
     {"cli", "pytest_plugin"},

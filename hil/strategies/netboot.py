@@ -12,28 +12,32 @@ import enum
 import math
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attr
-import requests
-import serial
 from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 from labgrid.step import step as labgrid_step
 from labgrid.strategy import Strategy
-from labgrid.util import re_vt100
 from labgrid.util.managedfile import ManagedFileError
 from pexpect import TIMEOUT
 
 from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
 from hil.clock import Deadline
-from hil.errors import ConfigError, HilError, LabError, TargetError
+from hil.errors import ConfigError, LabError, TargetError
 from hil.kernel.artifacts import KernelArtifact
 from hil.kernel.stage import stage_modules, unique_names
 from hil.strategies import recipe
+from hil.strategies.failures import (
+    console_errors,
+    last_line,
+    power_errors,
+    serial_errors,
+    ssh_errors,
+    telling_line,
+)
 from hil.strategies.recipe import Payload, StagedFile
 
 _IPV4 = re.compile(r"inet (\d+\.\d+\.\d+\.\d+)/")
@@ -141,20 +145,21 @@ class NetbootStrategy(Strategy):
 
     def _off(self) -> None:
         self._release_console_drivers()
-        with self._power_errors():
+        with power_errors(self.target.name):
             self.target.activate(self.power)
             self.power.off()
 
     def _bootloader(self) -> None:
         payload = self._stage()
-        with self._serial_errors():
+        with serial_errors():
             self.target.activate(self.console)
             self._drain_console()
-        with self._power_errors():
+        with power_errors(self.target.name):
             self.power.on()
         self.boots += 1
         prompt = self.uboot.prompt
-        with self._console_errors(
+        with console_errors(
+            self.console,
             LabError,
             f"no U-Boot prompt {prompt!r} within {self.uboot.login_timeout} s after power-on",
             "check UBootDriver.prompt, the power and the serial port",
@@ -168,7 +173,8 @@ class NetbootStrategy(Strategy):
             self._run_step(item)
         line = recipe.boot_line(self.profile, self._payload)
         deadline_s = self.profile.deadlines.kernel_start
-        with self._console_errors(
+        with console_errors(
+            self.console,
             TargetError,
             f"no word of the kernel within {deadline_s:g} s after {line!r}",
             "check load addresses, console= and earlycon= in the profile",
@@ -180,7 +186,7 @@ class NetbootStrategy(Strategy):
             )
         self.target.deactivate(self.uboot)
         if index == 1:
-            raise TargetError(f"{line!r} came back to the prompt: {_last_line(before)}")
+            raise TargetError(f"{line!r} came back to the prompt: {last_line(before)}")
 
     def _shell(self) -> None:
         deadline = Deadline(self.profile.deadlines.login)
@@ -188,7 +194,8 @@ class NetbootStrategy(Strategy):
         prompt = f"(?={self.shell.login_prompt}|{self.shell.prompt})"
         mounted = False
         while True:
-            with self._console_errors(
+            with console_errors(
+                self.console,
                 TargetError,
                 f"no {'login' if mounted else 'root filesystem and no login'} "
                 f"{deadline.seconds:g} s after the kernel started",
@@ -211,7 +218,8 @@ class NetbootStrategy(Strategy):
                     f"the kernel panicked while booting: {match.group().decode()}; "
                     "see the console log"
                 )
-        with self._console_errors(
+        with console_errors(
+            self.console,
             TargetError,
             f"no shell prompt within {self.shell.login_timeout} s",
             "check ShellDriver.prompt, login_prompt and username in the environment",
@@ -221,7 +229,7 @@ class NetbootStrategy(Strategy):
     def _ssh(self) -> None:
         if self.profile.management.address == "dhcp":
             self._find_address()
-        with self._ssh_errors():
+        with ssh_errors(self.ssh.networkservice):
             self.target.activate(self.ssh)
 
     # Helpers of the states
@@ -269,7 +277,8 @@ class NetbootStrategy(Strategy):
             raise LabError(f"{where}: {error}; make it writable for this user") from error
 
     def _run_step(self, item: recipe.Step) -> None:
-        with self._console_errors(
+        with console_errors(
+            self.console,
             LabError,
             f"{item.what}: no answer to {item.command!r} within {item.deadline_s:g} s",
             "check the cable, the server and the board's boot loader",
@@ -277,7 +286,7 @@ class NetbootStrategy(Strategy):
             output, _, status = self.uboot.run(item.command, timeout=item.deadline_s)
         what = item.what + (f" file {item.file}" if item.file else "")
         if status != 0:
-            raise LabError(f"{what} failed in U-Boot: {_telling(output)}")
+            raise LabError(f"{what} failed in U-Boot: {telling_line(output)}")
         if item.size_bytes is not None and f"filesize={item.size_bytes:x}" not in output:
             raise LabError(
                 f"{what}: the board got {output[-1] if output else 'nothing'}, the file has "
@@ -290,7 +299,7 @@ class NetbootStrategy(Strategy):
         match = _IPV4.search("\n".join(output))
         if match is None:
             raise LabError(
-                f"the board has no IPv4 address on {interface}: {_telling(output)}; check its "
+                f"the board has no IPv4 address on {interface}: {telling_line(output)}; check its "
                 "DHCP server and management.interface in the profile"
             )
         self.ssh.networkservice.address = match.group(1)
@@ -306,66 +315,3 @@ class NetbootStrategy(Strategy):
         with contextlib.suppress(TIMEOUT):
             while True:
                 self.console.expect(r".+", timeout=0.05)
-
-    @contextlib.contextmanager
-    def _power_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (requests.RequestException, ExecutionError, OSError) as error:
-            raise LabError(
-                f"power of {self.target.name}: {_short(error)}; check the power port in the "
-                "environment and its switch"
-            ) from error
-
-    @contextlib.contextmanager
-    def _serial_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except serial.SerialException as error:
-            raise LabError(
-                f"{_short(error)}; check the serial port in the environment, and that nobody "
-                "else holds it"
-            ) from error
-
-    @contextlib.contextmanager
-    def _console_errors(self, kind: type[HilError], what: str, remedy: str) -> Iterator[None]:
-        """Turn a driver's time-out into one line with the last thing that the console said."""
-        try:
-            with self._serial_errors():
-                yield
-        except TIMEOUT as error:
-            last = _last_line(self.console._expect.before or b"")
-            raise kind(f"{what}; the console's last line: {last!r}; {remedy}") from error
-
-    @contextlib.contextmanager
-    def _ssh_errors(self) -> Iterator[None]:
-        service = self.ssh.networkservice
-        try:
-            yield
-        except BaseException as error:
-            # labgrid raises a plain Exception when its own patience is over
-            if type(error) is not Exception and not isinstance(error, ExecutionError):
-                raise
-            raise LabError(
-                f"ssh to {service.username}@{service.address}:{service.port}: "
-                f"{_short(error.__cause__ or error)}; check SSHDriver.keyfile, the key in the "
-                "root filesystem and the network"
-            ) from error
-
-
-def _last_line(data: bytes) -> str:
-    lines = re_vt100.sub("", data.decode(errors="replace")).replace("\r", "\n").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
-
-
-def _telling(output: list[str]) -> str:
-    """The line of a command's output that says what went wrong."""
-    for line in output:
-        if re.search(r"error|fail|not found|exceeded|abort|no such", line, re.IGNORECASE):
-            return line.strip()
-    return output[-1].strip() if output else "no output"
-
-
-def _short(error: BaseException) -> str:
-    text = getattr(error, "msg", None) or str(error) or type(error).__name__
-    return " ".join(str(text).split())[:300]

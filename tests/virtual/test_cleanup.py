@@ -23,7 +23,9 @@ PROJECT = Path(__file__).parents[2]
 
 
 def namespaces() -> str:
-    return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["ip", "netns", "list"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def processes(text: str) -> list[str]:
@@ -74,7 +76,7 @@ def test_killed_session_is_gone_when_the_next_lab_is_up(tmp_path: Path) -> None:
     session.wait()
     other = f"after-{os.getpid()}"
     hil = [sys.executable, "-m", "hil.cli.main", "lab"]
-    up = subprocess.run([*hil, "up", "--name", other], capture_output=True, text=True)
+    up = subprocess.run([*hil, "up", "--name", other], capture_output=True, text=True, check=False)
     try:
         assert up.returncode == 0, up.stderr
         assert traces(name) == []
