@@ -68,6 +68,7 @@ class NfsServer:
 
     def start(self) -> None:
         """Start serving. LabError with the server's own last words when it does not come up."""
+        _require_mount_table()
         state = self._directory / "state"
         state.mkdir(parents=True, exist_ok=True)
         config = self._directory / "ganesha.conf"
@@ -122,3 +123,10 @@ class NfsServer:
         lines = self.log_file.read_text(errors="replace").splitlines()
         telling = [line for line in lines if ":CRIT :" in line or ":FATAL :" in line]
         return (telling or lines or ["empty log"])[0] + f" (log: {self.log_file})"
+
+
+def _require_mount_table() -> None:
+    """Make /etc/mtab, which nfs-ganesha reads: a system has it only once it has been booted."""
+    table = Path("/etc/mtab")
+    if not table.exists():
+        table.symlink_to("../proc/self/mounts")
