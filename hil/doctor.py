@@ -60,7 +60,8 @@ def examine(name: str, kernel: Path | None) -> Iterator[Check]:
         states = [state for lab in labs if (state := lab.state())]
         usable = [state for state in states if state["board"] == profile.name]
         if not usable:
-            yield Check("virtual lab", False, "not up; `hil lab up` brings it up")
+            says = "not up; pytest brings one up for itself, `hil lab up` one that stays"
+            yield Check("virtual lab", None, says)
             return
         yield Check("virtual lab", True, f"process {usable[0]['pid']}")
         values = usable[0]["environment"]

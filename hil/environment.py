@@ -19,6 +19,8 @@ import yaml
 from labgrid import Environment
 from labgrid.exceptions import InvalidConfigError, NoConfigFoundError
 from labgrid.factory import target_factory
+from labgrid.util.yaml import load as load_yaml
+from yaml import YAMLError
 
 import hil
 from hil.errors import ConfigError
@@ -58,6 +60,7 @@ def find(name: str) -> Path:
 
 def load(path: Path, lab_values: Section | None = None) -> Environment:
     """Read, complete and check an environment file. ConfigError lists all that is wrong."""
+    _check_shape(path)
     try:
         environment = Environment(str(path))
     except (InvalidConfigError, NoConfigFoundError) as error:
@@ -72,12 +75,23 @@ def complete(environment: Environment, lab_values: Section | None = None) -> Non
     """Lay the lab's values over an environment that labgrid has read, and check the result."""
     path = Path(environment.config_file)
     data = environment.config.data
-    problems = list(_shape_problems(data))
-    if not problems:
-        problems += _overlay(data, lab_values or {}, only_open=True)
-        problems += [f"lab.yaml: {text}" for text in _overlay(data, lab_file_section(path))]
-        problems += _overlay(data, _variables(data))
-        problems += _key_problems(data)
+    problems = list(_overlay(data, lab_values or {}, only_open=True))
+    problems += [f"lab.yaml: {text}" for text in _overlay(data, lab_file_section(path))]
+    problems += _overlay(data, _variables(data))
+    _report(path, problems + _key_problems(data))
+
+
+def _check_shape(path: Path) -> None:
+    """What labgrid would stumble over without naming the file."""
+    try:
+        with path.open() as file:
+            data = load_yaml(file)
+    except (OSError, YAMLError) as error:
+        raise ConfigError(_one_line(f"{path}: {error}")) from error
+    _report(path, list(_shape_problems(data)))
+
+
+def _report(path: Path, problems: list[str]) -> None:
     if problems:
         raise ConfigError("\n".join(f"{path}: {problem}" for problem in problems))
 
@@ -99,7 +113,7 @@ def lab_file_section(environment_path: Path) -> Section:
         return {}
     try:
         data = yaml.safe_load(path.read_text()) or {}
-    except yaml.YAMLError as error:
+    except YAMLError as error:
         raise ConfigError(_one_line(f"{path}: {error}")) from error
     if not isinstance(data, dict) or not all(isinstance(v, dict) for v in data.values()):
         raise ConfigError(f"{path}: write one mapping an environment, as docs/lab.md shows")

@@ -17,6 +17,7 @@ from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
 from hil.errors import ConfigError, HilError, LabError
 from hil.results import recorder, summary
+from hil.results.progress import BootProgress
 from hil.results.recorder import Recorder
 from hil.virtual.session import SessionLab
 
@@ -117,16 +118,41 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     run = session.config.stash.get(RUN_KEY, None)
     if run is None or session.config.option.collectonly or not session.items:
         return (yield)
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    terminal = _Terminal(session.config)
+    progress = BootProgress(show=terminal.show, say=terminal.say)
     try:
-        values = run.lab.enter(say=reporter.write_line if reporter else lambda line: None)
+        values = run.lab.enter(say=terminal.say)
         environment.complete(session.config.stash[LABGRID_ENV_KEY], values)
-        run.recorder.start()
-        return (yield)
     except HilError as error:
         pytest.exit(f"{error.kind}: {error}", returncode=error.exit_code)
+    run.recorder.start()
+    progress.start()
+    try:
+        return (yield)
     finally:
+        progress.stop()
         run.recorder.stop()
+
+
+class _Terminal:
+    """Writes between pytest's own progress, past its capture of output."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
+        self._quiet = config.option.verbose < 0
+
+    def say(self, line: str) -> None:
+        if self._reporter and not self._quiet:
+            with self._capture.global_and_fixture_disabled():
+                self._reporter.ensure_newline()
+                self._reporter.write_line(line)
+
+    def show(self, text: str) -> None:
+        """A text that the next one replaces; only where somebody sits in front of it."""
+        if self._reporter and not self._quiet and self._reporter.isatty:
+            with self._capture.global_and_fixture_disabled():
+                self._reporter.rewrite(text, erase=True)
 
 
 @pytest.hookimpl(trylast=True)

@@ -126,6 +126,7 @@ class NetbootStrategy(Strategy):
             self.target.activate(drivers[wanted])
         self.status = wanted
 
+    @labgrid_step(title="reach", args=["status"])
     def _reach(self, status: Status) -> None:
         enter = {
             Status.off: self._off,

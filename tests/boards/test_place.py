@@ -52,9 +52,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for program, *arguments in commands:
             with (directory / f"{program}.log").open("wb") as output:
                 argv = [str(BIN / program), *arguments]
-                running.append(
-                    subprocess.Popen(argv, cwd=directory, stdout=output, stderr=output)
-                )
+                running.append(subprocess.Popen(argv, cwd=directory, stdout=output, stderr=output))
             assert wait_until(lambda: answers(port), deadline=Deadline(20))
         wanted = 3 * len(BOARDS)
         assert wait_until(
