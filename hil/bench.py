@@ -19,6 +19,9 @@ from hil.runners import BoardHost, Host, NamespaceHost
 from hil.ssh_host import SshHost
 from hil.strategies.netboot import NetbootStrategy, Status
 
+# A board that is alive answers within this time, however busy it is.
+ANSWER_DEADLINE_S = 10.0
+
 # One line an interface: name, then the real paths of what it hangs on ("-" where it has none).
 _LIST_INTERFACES = (
     "for i in /sys/class/net/*; do echo ${i##*/} "
@@ -59,11 +62,22 @@ class Bench:
         self._boots_seen = -1
 
     def require(self, status: Status) -> None:
-        """Have the board in this state, booting it when it is not."""
+        """Have the board in this state, booting it when it is not, or when it no longer answers."""
+        if self.strategy.status is Status.ssh and not self._answers():
+            self.strategy.give_up()
         self.strategy.transition(status)
-        if self.strategy.boots != self._boots_seen:
+        if status is Status.ssh and self.strategy.boots != self._boots_seen:
             self._boots_seen = self.strategy.boots
             self.agent.forget()
+            if self.profile.modules:
+                # a kernel may have them built in, and a port that lacks its driver tells itself
+                self.board.run(["modprobe", "-a", "-q", *self.profile.modules])
+
+    def _answers(self) -> bool:
+        try:
+            return self.board.run(["true"], timeout_s=ANSWER_DEADLINE_S).status == 0
+        except LabError:
+            return False
 
     def data_port(self, name: str) -> DataPort:
         """The port of this name. TargetError when the board has no such interface."""

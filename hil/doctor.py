@@ -78,6 +78,7 @@ def examine(name: str, kernel: Path | None) -> Iterator[Check]:
         ("kernel", lambda: _kernel(strategy)),
         ("TFTP directory", lambda: _tftp(strategy)),
         ("NFS root", lambda: _nfs(strategy)),
+        ("firmware", lambda: _firmware(strategy)),
         ("serial port", lambda: _serial(strategy)),
         ("power", lambda: _power(strategy)),
         ("link partner", lambda: _partner(target)),
@@ -174,6 +175,18 @@ def _nfs(strategy: Any) -> tuple[bool | None, str]:
     port = int(named.group(1)) if named else _NFS_PORT
     _connect(host, port, "is the NFS server up, and does it speak TCP?")
     return True, f"{host}:{port} answers, export {root.path}"
+
+
+def _firmware(strategy: Any) -> tuple[bool | None, str]:
+    wanted, root = strategy.profile.firmware, strategy.nfsroot.local
+    if not wanted:
+        return True, "none needed"
+    if not root:
+        return None, f"NFSRoot.local is not set: see to it that {len(wanted)} files are there"
+    missing = [name for name in wanted if not (Path(root) / name.lstrip("/")).exists()]
+    if missing:
+        raise LabError(f"{root}: lacks {', '.join(missing)}; copy them from linux-firmware")
+    return True, f"all {len(wanted)} files are in {root}"
 
 
 def _serial(strategy: Any) -> tuple[bool | None, str]:

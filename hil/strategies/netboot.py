@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import attr
+from labgrid.binding import BindingState
 from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 from labgrid.step import step as labgrid_step
@@ -125,6 +126,10 @@ class NetbootStrategy(Strategy):
         if wanted in drivers:
             self.target.activate(drivers[wanted])
         self.status = wanted
+
+    def give_up(self) -> None:
+        """The board is no longer in its state: the next transition starts with the power."""
+        self.status = Status.unknown
 
     @labgrid_step(title="reach", args=["status"])
     def _reach(self, status: Status) -> None:
@@ -306,6 +311,14 @@ class NetbootStrategy(Strategy):
         self.ssh.networkservice.address = match.group(1)
 
     def _release_console_drivers(self) -> None:
+        if self.ssh.state is BindingState.active:
+            # labgrid waits up to a minute for the far end of a connection to a dead board
+            subprocess.run(
+                ["ssh", *self.ssh.ssh_prefix, "-O", "exit", self.ssh.networkservice.address],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
         for driver in (self.ssh, self.shell, self.uboot):
             # the board may be gone, and with it the far end of what is closed here
             with contextlib.suppress(ExecutionError, OSError, subprocess.SubprocessError):

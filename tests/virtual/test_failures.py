@@ -16,6 +16,7 @@ import yaml
 
 import hil
 from hil import environment
+from hil.bench import Bench
 from hil.errors import ConfigError, HilError, LabError, TargetError
 from hil.strategies.netboot import NetbootStrategy, Status
 from hil.virtual.lab import make_key
@@ -169,6 +170,17 @@ def test_the_same_board_boots_after_all_that(spare_lab: Lease) -> None:
         board.kernel = kept
         board.transition(Status.ssh)
         assert board.ssh.run_check("id -u") == ["0"]
+        board.transition(Status.off)
+
+
+def test_a_board_that_crashed_is_booted_anew(spare_lab: Lease, tmp_path: Path) -> None:
+    with strategy(spare_lab) as board:
+        bench = Bench(board.target, tmp_path)
+        bench.require(Status.ssh)
+        with bench.board.start(["sh", "-c", "echo c > /proc/sysrq-trigger"]):
+            bench.require(Status.ssh)
+        assert board.boots == 2
+        assert bench.board.run(["true"]).status == 0
         board.transition(Status.off)
 
 
