@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
 from . import frames, netdev, packet, transfer
-from .events import GOOD, MEASURED_FAILURE, Refused, Stop, emit, input_lines
+from .events import ENVIRONMENT, GOOD, MEASURED_FAILURE, Refused, Stop, emit, input_lines
 from .frames import Tally
 from .pace import Pace
 from .xsk import BIND_FLAGS, XskSocket
@@ -23,7 +24,7 @@ def probe(options: argparse.Namespace, stop: Stop) -> int:
 
 def bind(options: argparse.Namespace, stop: Stop) -> int:
     """Bind an AF_XDP socket and read its mode back."""
-    with _socket(options) as xsk:
+    with _socket(options, stop) as xsk:
         emit("bound", **xsk.proof())
     return GOOD
 
@@ -34,7 +35,7 @@ def session(options: argparse.Namespace, stop: Stop) -> int:
     The status tells the worst of them.
     """
     status = GOOD
-    with _socket(options) as xsk:
+    with _socket(options, stop) as xsk:
         emit("ready", **xsk.proof())
         for line in input_lines(stop):
             order = _order_parser().parse_args(line.split())
@@ -44,7 +45,7 @@ def session(options: argparse.Namespace, stop: Stop) -> int:
 
 def _receive(xsk: XskSocket, order: argparse.Namespace, stop: Stop) -> int:
     """Receive test frames and check each."""
-    tally = Tally(order.stream, order.count, order.frame_size)
+    tally = Tally(order.stream, order.count, order.frame_size, _mac(netdev.mac(xsk.ifname)))
     emit("receiving")
     transfer.receive(xsk, tally, order.timeout, stop)
     emit("received", **tally.result(), **_state(xsk))
@@ -54,7 +55,7 @@ def _receive(xsk: XskSocket, order: argparse.Namespace, stop: Stop) -> int:
 def _send(xsk: XskSocket, order: argparse.Namespace, stop: Stop) -> int:
     """Send test frames and wait for their completions."""
     batch = _frames(order, netdev.mac(xsk.ifname))
-    sent = transfer.send(xsk, batch, Pace(order.rate), stop)
+    sent = transfer.send(xsk, batch, Pace(order.rate), order.timeout, stop)
     emit("sent", **sent, **_state(xsk))
     return GOOD if sent["completed"] == order.count else MEASURED_FAILURE
 
@@ -66,10 +67,12 @@ def _state(xsk: XskSocket) -> dict[str, Any]:
 def packet_recv(options: argparse.Namespace, stop: Stop) -> int:
     """Receive test frames through a packet socket and check each."""
     with packet.open_socket(options.ifname) as sock:
-        emit("ready", ifname=options.ifname, mac=netdev.mac(options.ifname))
-        tally = Tally(options.stream, options.count, options.frame_size)
+        mac = netdev.mac(options.ifname)
+        emit("ready", ifname=options.ifname, mac=mac)
+        tally = Tally(options.stream, options.count, options.frame_size, _mac(mac))
         packet.receive(sock, tally, options.timeout, stop)
-    emit("received", **tally.result())
+        statistics = packet.statistics(sock)
+    emit("received", **tally.result(), statistics=statistics)
     return GOOD if tally.intact else MEASURED_FAILURE
 
 
@@ -77,12 +80,12 @@ def packet_send(options: argparse.Namespace, stop: Stop) -> int:
     """Send test frames through a packet socket."""
     with packet.open_socket(options.ifname) as sock:
         batch = _frames(options, netdev.mac(options.ifname))
-        sent = packet.send(sock, batch, Pace(options.rate), stop)
+        sent = packet.send(sock, batch, Pace(options.rate), options.timeout, stop)
     emit("sent", **sent)
     return GOOD if sent["frames"] == options.count else MEASURED_FAILURE
 
 
-def _socket(options: argparse.Namespace) -> XskSocket:
+def _socket(options: argparse.Namespace, stop: Stop) -> XskSocket:
     return XskSocket(
         options.ifname,
         options.queue,
@@ -90,13 +93,13 @@ def _socket(options: argparse.Namespace) -> XskSocket:
         bind=options.bind,
         busy_timeout_s=options.busy_timeout,
         carrier_timeout_s=options.carrier_timeout,
+        stop=stop,
     )
 
 
 def _frames(options: argparse.Namespace, source: str) -> list[bytes]:
-    dst, src = (bytes.fromhex(mac.replace(":", "")) for mac in (options.dst, source))
-    numbers = range(options.count)
-    return [frames.build(options.stream, n, options.frame_size, dst, src) for n in numbers]
+    size, src, numbers = options.frame_size, _mac(source), range(options.count)
+    return [frames.build(options.stream, n, size, options.dst, src) for n in numbers]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -134,15 +137,34 @@ def _order_parser() -> argparse.ArgumentParser:
 
 
 def _add_frame_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--count", type=_count, required=True)
     parser.add_argument("--frame-size", type=_frame_size, required=True, metavar="BYTES")
-    parser.add_argument("--stream", type=int, required=True)
+    parser.add_argument("--stream", type=_stream, required=True)
     parser.add_argument("--timeout", type=float, default=30.0, metavar="S")
 
 
 def _add_destination_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dst", required=True, metavar="MAC")
+    parser.add_argument("--dst", type=_mac, required=True, metavar="MAC")
     parser.add_argument("--rate", type=float, default=DEFAULT_RATE_PPS, metavar="PPS")
+
+
+def _count(text: str) -> int:
+    if (count := int(text)) < 1:
+        raise argparse.ArgumentTypeError("use 1 or more")
+    return count
+
+
+def _stream(text: str) -> int:
+    if not 0 <= (stream := int(text)) < 1 << 32:
+        raise argparse.ArgumentTypeError("use 0 to 4294967295")
+    return stream
+
+
+def _mac(text: str) -> bytes:
+    address = bytes.fromhex(text.replace(":", ""))
+    if len(address) != 6:
+        raise argparse.ArgumentTypeError("use six bytes like 02:00:00:00:00:01")
+    return address
 
 
 def _frame_size(text: str) -> int:
@@ -162,6 +184,13 @@ def main() -> int:
     except Refused as error:
         emit("refused", **error.event())
         status = error.exit_status
+    except BrokenPipeError:
+        # nobody listens any more; what the interpreter flushes at its end must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = ENVIRONMENT
+    except OSError as error:
+        emit("refused", **Refused("system", error.errno or 0, str(error)).event())
+        status = ENVIRONMENT
     return status
 
 

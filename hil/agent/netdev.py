@@ -59,9 +59,14 @@ def is_up(ifname: str) -> bool:
 
 
 def has_carrier(ifname: str) -> bool:
-    """False also for an interface that is down, where sysfs refuses the answer."""
+    """False also for an interface that is down, where sysfs refuses the answer.
+
+    The operational state follows the carrier when the transmit queues are started: until then
+    frames are dropped.
+    """
     try:
-        return _sysfs(ifname, "carrier") == "1"
+        state = _sysfs(ifname, "operstate")
+        return _sysfs(ifname, "carrier") == "1" and state in ("up", "unknown")
     except OSError:
         return False
 

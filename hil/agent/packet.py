@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import errno
 import socket
+import struct
 import time
 from typing import Any
 
 from . import frames, netdev
 from .events import Refused, Stop
 from .pace import Pace
+from .transfer import LINGER_S
 
 # Room for some seconds of frames while the interpreter is busy.
 _RECEIVE_BUFFER_BYTES = 16 << 20
 _SO_RCVBUFFORCE = 33
 _PACKET_OUTGOING = 4
+_SOL_PACKET, _PACKET_STATISTICS = 263, 6
 
 
 def open_socket(ifname: str) -> socket.socket:
@@ -31,8 +34,11 @@ def open_socket(ifname: str) -> socket.socket:
 def receive(sock: socket.socket, tally: frames.Tally, timeout_s: float, stop: Stop) -> None:
     """Account for frames until all have come, the time is over, or it is asked to stop."""
     end = time.monotonic() + timeout_s
-    sock.settimeout(0.1)
-    while not (tally.complete or stop) and time.monotonic() < end:
+    sock.settimeout(0.02)
+    last = False
+    while not stop and time.monotonic() < end:
+        if tally.complete and not last:
+            last, end = True, min(end, time.monotonic() + LINGER_S)
         try:
             data, address = sock.recvfrom(65536)
         except socket.timeout:
@@ -41,10 +47,20 @@ def receive(sock: socket.socket, tally: frames.Tally, timeout_s: float, stop: St
             tally.add(data)
 
 
-def send(sock: socket.socket, batch: list[bytes], pace: Pace, stop: Stop) -> dict[str, Any]:
+def statistics(sock: socket.socket) -> dict[str, int]:
+    """Frames that the socket got and, of these, lost for want of room: the partner's own loss."""
+    data = sock.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+    packets, drops = struct.unpack("=II", data)
+    return {"packets": packets, "drops": drops}
+
+
+def send(
+    sock: socket.socket, batch: list[bytes], pace: Pace, timeout_s: float, stop: Stop
+) -> dict[str, Any]:
     """Send frames in order; what the kernel accepted. A full queue is waited for."""
     accepted = refused = 0
-    while accepted < len(batch) and not stop:
+    end = time.monotonic() + timeout_s
+    while accepted < len(batch) and not stop and time.monotonic() < end:
         for _ in range(pace.allowed(len(batch) - accepted)):
             try:
                 sock.send(batch[accepted])

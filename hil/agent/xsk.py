@@ -1,8 +1,8 @@
 """AF_XDP sockets: user memory, the four rings, binding, and the proof of the mode.
 
 Numbers and layouts are those of linux/if_xdp.h. Ring indexes are 32-bit words that kernel and
-user share; each is written by one side only. Between a descriptor and the index that publishes it
-lie thousands of the interpreter's instructions, and a system call before the kernel has to look.
+user share; each is written by one side only. The kernel may look at them from another CPU at any
+time, so on Arm a barrier has to lie between an entry and the index that publishes or takes it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import os
 import select
 import socket
 import struct
+import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Optional
 
 from . import bpf, netdev
-from .events import Refused
+from .events import Refused, Stop
 
 _AF_XDP, _SOL_XDP = 44, 283
 _MMAP_OFFSETS, _RX_RING, _TX_RING, _UMEM_REG = 1, 2, 3, 4
@@ -37,6 +39,14 @@ _STATISTIC_NAMES = (
 _BUSY = (errno.EAGAIN, errno.EBUSY, errno.ENOBUFS, errno.ENETDOWN)
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_gate = threading.Lock()
+_gate.acquire()
+
+
+def barrier() -> None:
+    """Order memory accesses before and after it: one lock's release, then its acquire."""
+    _gate.release()
+    _gate.acquire()
 
 
 class Ring:
@@ -85,15 +95,18 @@ class Ring:
         self._entries[at : at + head] = entries[:head]
         if head < len(words):
             self._entries[: len(words) - head] = entries[head:]
+        barrier()
         self._producer[0] = (self._producer[0] + count) & 0xFFFFFFFF
 
     def consume(self, limit: int) -> list[int]:
         """Take up to `limit` entries, as a flat list of their words."""
         count = min(self.filled, limit)
+        barrier()
         start = self._consumer[0] & (self.size - 1)
         head = min(count, self.size - start)
         words = self._entries[start * self._words : (start + head) * self._words].tolist()
         words += self._entries[: (count - head) * self._words].tolist()
+        barrier()
         self._consumer[0] = (self._consumer[0] + count) & 0xFFFFFFFF
         return words
 
@@ -107,7 +120,8 @@ class XskSocket:
     """One AF_XDP socket with memory and program of its own, open from the constructor to close().
 
     The program is attached before the bind: some drivers (igb) send nothing in zero copy without
-    one, and some close and reopen the port when it comes.
+    one, and some close and reopen the port when it comes. Chunks are 4096 bytes because 2048 leave
+    1792 behind the kernel's headroom, and am65-cpsw refuses zero copy below 2024.
     """
 
     def __init__(
@@ -118,10 +132,12 @@ class XskSocket:
         xdp: str,
         bind: str,
         ring_size: int = 2048,
-        chunk_bytes: int = 2048,
+        chunk_bytes: int = 4096,
         busy_timeout_s: float = 10.0,
         carrier_timeout_s: float = 15.0,
+        stop: Optional[Stop] = None,
     ) -> None:
+        self._stop = stop
         self.ifname, self.queue, self.xdp, self.asked = ifname, queue, xdp, bind
         self.ifindex = netdev.require(ifname)
         self.chunk_bytes, self.ring_size = chunk_bytes, ring_size
@@ -132,7 +148,7 @@ class XskSocket:
             raise Refused("interface", errno.ENETDOWN, f"{ifname} is down; set it up first")
         try:
             self._open()
-            self._attach(carrier_timeout_s)
+            self._attach(busy_timeout_s, carrier_timeout_s)
             self._bind(busy_timeout_s)
             bpf.update_map(self._map, queue, self._socket.fileno())
         except BaseException:
@@ -173,16 +189,31 @@ class XskSocket:
             reason = f"AF_XDP {stage} of {self.chunk_bytes} byte chunks: {error.strerror}"
             raise Refused(stage, error.errno or 0, reason) from error
 
-    def _attach(self, carrier_timeout_s: float) -> None:
+    def _attach(self, busy_timeout_s: float, carrier_timeout_s: float) -> None:
+        """The program of an agent that was just killed may still be there: busy is asked again."""
         self._map = bpf.create_xskmap(self.queue + 1)
         self._descriptors.append(self._map)
         program = bpf.load_program(bpf.redirect_program(self._map))
         self._descriptors.append(program)
-        try:
-            self._descriptors.append(bpf.attach(program, self.ifindex, self.xdp))
-        except Refused as error:
-            raise self._explained(error) from error
-        if not _poll(lambda: netdev.has_carrier(self.ifname), carrier_timeout_s):
+        refusal: Optional[Refused] = None
+
+        def attached() -> bool:
+            nonlocal refusal
+            try:
+                self._descriptors.append(bpf.attach(program, self.ifindex, self.xdp))
+                refusal = None
+            except Refused as error:
+                refusal = error
+            return not refusal or refusal.number != errno.EBUSY
+
+        self._poll(attached, busy_timeout_s)
+        if refusal:
+            if refusal.number == errno.EBUSY:
+                refusal.reason += (
+                    f"; another one holds {self.ifname}: ip link set {self.ifname} xdp off"
+                )
+            raise self._explained(refusal)
+        if not self._poll(lambda: netdev.has_carrier(self.ifname), carrier_timeout_s):
             reason = f"{self.ifname}: no carrier {carrier_timeout_s:g} s after the program came"
             raise Refused("attach", errno.ENETDOWN, reason)
 
@@ -199,7 +230,7 @@ class XskSocket:
             number = ctypes.get_errno() if result else 0
             return number != errno.EBUSY
 
-        _poll(bound, busy_timeout_s)
+        self._poll(bound, busy_timeout_s)
         self.bind_waited_s = time.monotonic() - start
         if number:
             what = f"bind {self.ifname} queue {self.queue} for {self.asked}"
@@ -213,6 +244,15 @@ class XskSocket:
         claims = ", ".join(features) if features else "none"
         reason = f"{error.reason} (driver {driver} on {os.uname().release}, XDP features: {claims})"
         return Refused(error.stage, error.number, reason)
+
+    def _poll(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Ask until it is true; False when the time is over or it is asked to stop."""
+        end = time.monotonic() + timeout_s
+        while not condition():
+            if self._stop or time.monotonic() >= end:
+                return False
+            time.sleep(0.02)
+        return True
 
     def proof(self) -> dict[str, Any]:
         """What the kernel says about socket and program now."""
@@ -248,13 +288,17 @@ class XskSocket:
         poller.register(self._socket.fileno(), select.POLLIN)
         poller.poll(timeout_s * 1000)
 
-    def kick(self) -> None:
-        """Have the kernel look at the transmit ring. Refused for an error that will not pass."""
-        try:
-            _sendto(self._socket)
-        except OSError as error:
-            if error.errno not in _BUSY:
-                raise Refused("send", error.errno or 0, f"sendto: {error.strerror}") from error
+    def kick(self) -> int:
+        """Have the kernel look at the transmit ring; 0, or the error of one that is busy now.
+
+        Refused for an error that will not pass.
+        """
+        if _libc.sendto(self._socket.fileno(), None, 0, socket.MSG_DONTWAIT, None, 0) >= 0:
+            return 0
+        number = ctypes.get_errno()
+        if number not in _BUSY:
+            raise Refused("send", number, f"sendto: {os.strerror(number)}")
+        return number
 
     def close(self) -> None:
         """Release socket, memory and program, in the order that leaves nothing behind."""
@@ -280,19 +324,3 @@ class XskSocket:
         trace: Optional[TracebackType],
     ) -> None:
         self.close()
-
-
-def _sendto(sock: socket.socket) -> None:
-    if _libc.sendto(sock.fileno(), None, 0, socket.MSG_DONTWAIT, None, 0) < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def _poll(condition: Any, timeout_s: float) -> bool:
-    """Ask until it is true; False when the time is over. Asked at least once."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() >= end:
-            return False
-        time.sleep(0.02)
-    return True

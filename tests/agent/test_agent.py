@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -271,3 +272,139 @@ def test_terminated_receiver_tells_what_it_has(link: Link) -> None:
         receiver.terminate()
         assert next_event(receiver)["missing"]["count"] == COUNT
         assert receiver.wait(10) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--dst", "zz"],
+        ["--dst", "02:00:00:00:01"],
+        ["--stream", 1 << 32],
+        ["--count", 0],
+        ["--frame-size", 59],
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_usage_and_no_measurement(
+    archive: Path, wrong: list[str | int]
+) -> None:
+    right = ["--ifname", "lo", "--dst", "02:00:00:00:00:01", *stream()]
+    argv = [sys.executable, str(archive), "packet-send", *map(str, [*right, *wrong])]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert wrong[0] in done.stderr.splitlines()[-1]
+
+
+def test_without_permission_is_an_environment_error(archive: Path) -> None:
+    """Never status 1, which would count as lost frames."""
+    argv = [sys.executable, str(archive), "packet-recv", "--ifname", "lo", *map(str, stream())]
+    drop = ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"]
+    done = subprocess.run([*drop, *argv], capture_output=True, text=True, check=False)
+    event = json.loads(done.stdout)
+    assert (done.returncode, event["event"], event["errno"]) == (4, "refused", "EPERM")
+    assert not done.stderr
+
+
+def test_reader_that_went_away(archive: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    argv = [sys.executable, str(archive), "probe", "--ifname", "lo"]
+    done = subprocess.run(argv, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (4, b"")
+
+
+def test_second_copy_of_the_last_frame_is_found(link: Link) -> None:
+    options = ["--ifname", "v0", "--xdp", "native", "--bind", "copy"]
+    with link.start(link.a, "session", *options) as session:
+        mac = bytes.fromhex(next_event(session)["mac"].replace(":", ""))
+        order(session, f"recv {words(stream(count=3))}")
+        assert next_event(session)["event"] == "receiving"
+        with inside(link.b), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+            sender.bind(("v1", frames.ETHERTYPE))
+            for number in (0, 1, 2, 2):
+                sender.send(frames.build(5, number, 64, mac, bytes(6)))
+        assert next_event(session)["duplicates"]["first"] == [2]
+        session.terminate()
+
+
+def test_frame_that_fits_no_chunk_is_refused(link: Link) -> None:
+    for end, ifname in ((link.a, "v0"), (link.b, "v1")):
+        ip("-n", end, "link", "set", ifname, "mtu", "9000")
+    options = ["--ifname", "v0", "--xdp", "skb", "--bind", "copy"]
+    with link.start(link.a, "session", *options) as session:
+        assert next_event(session)["event"] == "ready"
+        order(session, f"send {words(stream(5000))} --dst 02:00:00:00:00:01")
+        assert next_event(session)["errno"] == "EMSGSIZE"
+        assert session.wait(10) == 4
+
+
+# Holds queue 0 with a socket but without a program, so that only bind() can be refused.
+_HOLD = """
+import os, sys
+from hil_agent.xsk import XskSocket
+xsk = XskSocket("v0", 0, xdp="skb", bind="copy")
+os.close(xsk._descriptors.pop())
+print("{}", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held(link: Link) -> Iterator[subprocess.Popen[str]]:
+    argv = ["ip", "netns", "exec", link.a, "env", f"PYTHONPATH={link.archive}"]
+    pipe = subprocess.PIPE
+    holder = subprocess.Popen(
+        [*argv, sys.executable, "-c", _HOLD], stdin=pipe, stdout=pipe, text=True
+    )
+    with holder:
+        assert next_event(holder) == {}
+        yield holder
+        assert holder.stdin is not None
+        holder.stdin.close()
+
+
+BIND = ["bind", "--ifname", "v0", "--xdp", "skb", "--bind", "copy", "--busy-timeout"]
+
+
+def test_held_queue_refuses_the_bind(link: Link, held: subprocess.Popen[str]) -> None:
+    status, (event,) = link.run(link.a, *BIND, 0.3)
+    assert (status, event["errno"], event["stage"]) == (4, "EBUSY", "bind")
+    assert "another socket holds the queue" in event["reason"]
+
+
+def test_bind_waits_for_a_queue_that_gets_free(link: Link, held: subprocess.Popen[str]) -> None:
+    with link.start(link.a, *BIND, 20) as waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(1)
+        assert held.stdin is not None
+        held.stdin.close()
+        event = next_event(waiting)
+        assert waiting.wait(5) == 0
+    assert event["mode"] == "copy" and event["bind_waited_s"] > 0
+
+
+def test_termination_ends_the_wait(link: Link, held: subprocess.Popen[str]) -> None:
+    with link.start(link.a, *BIND, 60) as waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(1)
+        waiting.terminate()
+        assert waiting.wait(2) == 4
+
+
+def test_foreign_program_is_named_at_attach(link: Link) -> None:
+    options = ["--ifname", "v0", "--xdp", "skb", "--bind", "copy"]
+    with link.start(link.a, "session", *options) as holder:
+        assert next_event(holder)["event"] == "ready"
+        status, (event,) = link.run(link.a, *BIND, 0.2)
+        holder.terminate()
+    assert (status, event["errno"], event["stage"]) == (4, "EBUSY", "attach")
+    assert "ip link set v0 xdp off" in event["reason"]
+
+
+def test_no_carrier_is_told_after_the_time_out(link: Link) -> None:
+    ip("-n", link.b, "link", "set", "v1", "down")
+    options = ["--xdp", "native", "--bind", "copy", "--carrier-timeout", 0.2]
+    status, (event,) = link.run(link.a, "bind", "--ifname", "v0", *options)
+    assert (status, event["errno"]) == (4, "ENETDOWN")
+    assert "no carrier" in event["reason"]

@@ -110,3 +110,39 @@ def test_a_frame_of_another_size_is_corrupt() -> None:
     assert tally.result()["corrupt"]["first"] == [
         {"sequence": 0, "what": "length", "expected": 128, "got": 64}
     ]
+
+
+@given(st.integers(0, 9_999), sizes, st.data())
+def test_any_changed_byte_is_found_in_its_own_frame(
+    sequence: int, size: int, data: st.DataObject
+) -> None:
+    """In the header too, where a change may make the frame look like another one."""
+    tally = Tally(7, 10_000, size, dst=DST)
+    other = (sequence + 1) % 10_000
+    tally.add(build(7, other, size, DST, SRC))
+    frame = bytearray(build(7, sequence, size, DST, SRC))
+    offset = data.draw(st.integers(0, size - 1))
+    flipped = data.draw(st.integers(1, 255))
+    right = frame[offset]
+    frame[offset] ^= flipped
+    tally.add(bytes(frame))
+    result = tally.result()
+    assert result["corrupt"]["first"] == [
+        {
+            "sequence": sequence,
+            "what": "byte",
+            "offset": offset,
+            "expected": right,
+            "got": right ^ flipped,
+        }
+    ]
+    assert result["foreign"] == result["duplicates"]["count"] == 0
+    assert result["missing"]["count"] == 9_998
+
+
+@given(words, words, sizes)
+def test_whole_frames_of_other_streams_stay_foreign(stream: int, sequence: int, size: int) -> None:
+    tally = Tally(stream ^ 1, 10_000, size, dst=DST)
+    tally.add(build(stream, sequence, size, DST, SRC))
+    result = tally.result()
+    assert (result["foreign"], result["frames"]) == (1, 0)
