@@ -60,6 +60,8 @@ class Bench:
         self._partner: Host | None = None
         self._partner_agent: Agent | None = None
         self._boots_seen = -1
+        self._interfaces: str | None = None
+        self._kernel_lines_seen = 0
 
     def require(self, status: Status) -> None:
         """Have the board in this state, booting it when it is not, or when it no longer answers."""
@@ -69,6 +71,8 @@ class Bench:
         if status is Status.ssh and self.strategy.boots != self._boots_seen:
             self._boots_seen = self.strategy.boots
             self.agent.forget()
+            self.forget_ports()
+            self._kernel_lines_seen = 0
             if self.profile.modules:
                 # a kernel may have them built in, and a port that lacks its driver tells itself
                 self.board.run(["modprobe", "-a", "-q", *self.profile.modules])
@@ -79,11 +83,26 @@ class Bench:
         except LabError:
             return False
 
+    def kernel_log(self) -> list[str]:
+        """All lines of the board's kernel log since it booted."""
+        return self.board.run(["dmesg"]).check().stdout.splitlines()
+
+    def new_kernel_messages(self) -> list[str]:
+        """Lines of the kernel log that no earlier call of this boot has given."""
+        lines = self.kernel_log()
+        new = lines[self._kernel_lines_seen :]
+        self._kernel_lines_seen = len(lines)
+        return new
+
     def data_port(self, name: str) -> DataPort:
-        """The port of this name. TargetError when the board has no such interface."""
+        """The port of this name. TargetError when the board has no such interface.
+
+        Interfaces are looked at once a boot; a test that makes them anew calls forget_ports().
+        """
         port = next(port for port in self.profile.ports if port.name == name)
-        interfaces = self.board.run(["sh", "-c", _LIST_INTERFACES]).check().stdout
-        found = find_interface(port, interfaces)
+        if self._interfaces is None:
+            self._interfaces = self.board.run(["sh", "-c", _LIST_INTERFACES]).check().stdout
+        found = find_interface(port, self._interfaces)
         if found is None:
             where = port.device_tree or port.pci
             raise TargetError(f"port {name}: the board has no network interface at {where}")
@@ -92,17 +111,31 @@ class Bench:
             raise ConfigError(f"port {name}: LinkPartner.ports names no interface for it")
         return DataPort(port, found, other)
 
+    def forget_ports(self) -> None:
+        """Look at the board's interfaces again at the next question."""
+        self._interfaces = None
+
     def set_up(self, port: DataPort) -> None:
         """Set the port up and wait for its link. TargetError when none comes in time."""
-        carrier = f"/sys/class/net/{port.interface}/carrier"
-        self.board.run(["ip", "link", "set", "dev", port.interface, "up"]).check()
+        self._await_link(self.board, port.interface, port.name)
+
+    def await_partner_link(self, port: DataPort) -> None:
+        """Wait until the other end of the cable has a link, which may come later than the board's.
+
+        TargetError when none comes in time.
+        """
+        self._await_link(self.partner, port.partner_interface, port.name)
+
+    def _await_link(self, host: Host, interface: str, port_name: str) -> None:
+        up = f"ip link set dev {interface} up && cat /sys/class/net/{interface}/carrier"
         deadline_s = self.profile.deadlines.link_up
         if not wait_until(
-            lambda: self.board.run(["cat", carrier]).stdout.strip() == "1",
+            lambda: host.run(["sh", "-c", up]).check().stdout.strip() == "1",
             deadline=Deadline(deadline_s),
         ):
             raise TargetError(
-                f"{port.interface}: no link within {deadline_s:g} s; is {port.name} cabled?"
+                f"{host.name}: {interface} has no link within {deadline_s:g} s; "
+                f"is {port_name} cabled?"
             )
 
     @property

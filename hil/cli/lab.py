@@ -11,6 +11,7 @@ from hil.errors import LabError
 from hil.virtual import assets, registry, supervisor
 from hil.virtual.cache import Cache
 from hil.virtual.registry import LabRecord
+from hil.virtual.session import recover
 
 DEFAULT_NAME = "default"
 DEFAULT_BOARD = "virtual-arm64"
@@ -40,6 +41,8 @@ def up(name: str, board: str) -> None:
         click.echo(f"lab {dead}: the remains of a killed run were removed")
     if record.alive:
         click.echo(f"lab {name} is up already")
+        if recover(record):
+            click.echo(f"lab {name}: the board that a killed session left was switched off")
     else:
         _prepare()
         supervisor.up(name, board)

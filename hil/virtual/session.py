@@ -8,10 +8,15 @@ import os
 from collections.abc import Callable
 from typing import Any, TextIO
 
+import requests
+
 from hil.boards.model import BoardProfile
 from hil.virtual import assets, registry, supervisor
 from hil.virtual.cache import Cache
 from hil.virtual.registry import LabRecord
+
+
+POWER_TIMEOUT_S = 10.0
 
 
 class SessionLab:
@@ -47,13 +52,11 @@ class SessionLab:
         state = record.state()
         if not record.alive or state is None or state["owner"] is not None:
             return False
-        file = (record.directory / "use.lock").open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
+        self._use = _lock_use(record)
+        if self._use is None:
             return False
-        self._use = file
+        self._use.write(f"{os.getpid()}\n")
+        self._use.flush()
         return True
 
     def leave(self) -> None:
@@ -63,5 +66,33 @@ class SessionLab:
             self._lease = None
         if self._use is not None:
             with contextlib.suppress(OSError):
+                self._use.truncate(0)
                 self._use.close()
             self._use = None
+
+
+def recover(record: LabRecord) -> bool:
+    """Switch the board off that a killed session left; False when no session was killed."""
+    use = _lock_use(record)
+    if use is None:
+        return False
+    with use:
+        use.seek(0)
+        killed = bool(use.read())
+        if killed:
+            state = record.state()
+            assert state is not None
+            requests.put(state["power"], data=b"0", timeout=POWER_TIMEOUT_S).raise_for_status()
+            use.truncate(0)
+    return killed
+
+
+def _lock_use(record: LabRecord) -> TextIO | None:
+    """The lab's use lock, which names its holder; None when a session holds it."""
+    file = (record.directory / "use.lock").open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file

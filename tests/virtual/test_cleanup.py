@@ -53,13 +53,13 @@ def traces(name: str) -> list[str]:
     return found
 
 
-def start_session(tmp_path: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """A pytest run in mid-boot, and the name of its lab."""
+def start_session(tmp_path: Path, lab: str | None = None) -> tuple[subprocess.Popen[bytes], str]:
+    """A pytest run in mid-boot, and the name of its lab: its own, or the one that is up."""
     argv = [sys.executable, "-m", "pytest", "--lg-env", f"{BOARD}.yaml", "testsuites/boot"]
     argv += ["--hil-results", str(tmp_path), "-p", "no:cacheprovider"]
     with (tmp_path / "output").open("wb") as output:
         session = subprocess.Popen(argv, cwd=PROJECT, stdout=output, stderr=output)
-    name = f"pytest-{session.pid}"
+    name = lab or f"pytest-{session.pid}"
 
     def booting() -> bool:
         return any(b"Linux version" in log.read_bytes() for log in tmp_path.glob("*/console.log"))
@@ -83,6 +83,26 @@ def test_killed_session_is_gone_when_the_next_lab_is_up(tmp_path: Path) -> None:
     finally:
         subprocess.run([*hil, "down", "--name", other], check=True, capture_output=True)
     assert traces(other) == []
+
+
+def test_board_of_a_killed_session_is_switched_off_by_the_next_up(tmp_path: Path) -> None:
+    """The lab itself was there before the session, so it stays."""
+    name = f"shared-{os.getpid()}"
+    hil = [sys.executable, "-m", "hil.cli.main", "lab"]
+    subprocess.run([*hil, "up", "--name", name], check=True, capture_output=True)
+    try:
+        session, _ = start_session(tmp_path, lab=name)
+        session.kill()
+        session.wait()
+        assert any("qemu-system" in line for line in processes(f"/{name}/"))
+        up = subprocess.run(
+            [*hil, "up", "--name", name], check=True, capture_output=True, text=True
+        )
+        assert "the board that a killed session left was switched off" in up.stdout
+        assert not any("qemu-system" in line for line in processes(f"/{name}/"))
+    finally:
+        subprocess.run([*hil, "down", "--name", name], check=True, capture_output=True)
+    assert traces(name) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

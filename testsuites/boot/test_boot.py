@@ -6,7 +6,6 @@ import re
 import uuid
 from pathlib import Path
 
-from fixtures.board import kernel_log
 from hil.bench import Bench, DataPort, describe
 from hil.kernel.config import find_config, missing_options
 
@@ -72,5 +71,5 @@ def test_kernel_options(board: Bench) -> None:
 
 def test_kernel_log_is_clean(board: Bench) -> None:
     """No warning, oops, lockdep report, stall or hung task since the kernel started."""
-    found = [line for line in kernel_log(board) if _SPLAT.search(line)]
+    found = [line for line in board.kernel_log() if _SPLAT.search(line)]
     assert not found, "\n".join(found)
