@@ -15,7 +15,6 @@ from hil.virtual import assets, registry, supervisor
 from hil.virtual.cache import Cache
 from hil.virtual.registry import LabRecord
 
-
 POWER_TIMEOUT_S = 10.0
 
 

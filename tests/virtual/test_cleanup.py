@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,15 @@ from tests.conftest import BOARD, needs_root
 pytestmark = needs_root
 
 PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A lab that somebody has brought up on this machine must not be taken for one of ours."""
+    # short, because a socket's path may have 107 bytes only
+    with tempfile.TemporaryDirectory(prefix="hil-") as directory:
+        monkeypatch.setenv("HIL_RUN", directory)
+        yield
 
 
 def namespaces() -> str:
