@@ -159,5 +159,6 @@ def reap_dead_labs() -> list[str]:
         if lab.abandoned:
             lab.wait_dead(deadline=Deadline(END_DEADLINE_S))
         if lab.reap():
+            lab.forget()
             reaped.append(lab.name)
     return reaped

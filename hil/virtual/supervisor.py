@@ -113,10 +113,13 @@ def down(record: LabRecord) -> None:
     if not record.wait_dead(deadline=Deadline(END_DEADLINE_S)):
         pid = state["pid"] if state else "unknown"
         raise LabError(f"lab {record.name!r} does not end; its supervisor is process {pid}")
-    record.reap()
+    if record.reap():
+        record.forget()
 
 
 def _reason(record: LabRecord) -> str:
+    if not record.log_file.exists():
+        return "it was taken down"
     lines = record.log_file.read_text(errors="replace").splitlines()
     told = [line.removeprefix(_ERROR_MARK) for line in lines if line.startswith(_ERROR_MARK)]
     return (told or lines or ["no message"])[-1] + f" (log: {record.log_file})"
@@ -134,6 +137,7 @@ def supervise(name: str, board: str, owner_fd: int | None) -> None:
             record.publish({**lab.state(), "owner": owner})
             wanted = [signal_fd] + ([owner_fd] if owner_fd is not None else [])
             select.select(wanted, [], [])
+    record.forget()
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def processes(text: str) -> list[str]:
 def traces(name: str) -> list[str]:
     """All that a lab of this name leaves while it lives."""
     record = LabRecord(name)
-    places = (record.directory, Cache().root / "labs" / name)
+    places = [Cache().root / "labs" / name, *registry.run_directory().glob(f"{name}*")]
     found = [str(place) for place in places if place.exists()]
     # its name stands in the paths of sockets and configuration files
     found += processes(f"/{name}/")
