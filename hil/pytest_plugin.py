@@ -198,7 +198,9 @@ def _note(
     run: Run, item: pytest.Item, report: pytest.TestReport, error: BaseException | None
 ) -> None:
     verdict = getattr(report, "hil_verdict", None)
-    if report.failed:
+    if isinstance(error, ConfigError):
+        run.verdicts[item.nodeid] = "not run"
+    elif report.failed:
         run.verdicts[item.nodeid] = "lab error" if verdict == "lab error" else "fail"
     elif report.skipped:
         run.verdicts[item.nodeid] = "unsupported" if verdict == "unsupported" else "skip"

@@ -17,14 +17,16 @@ from hil.errors import HilError, LabError
 
 
 @contextlib.contextmanager
-def power_errors(target_name: str) -> Iterator[None]:
+def power_errors(power: Any) -> Iterator[None]:
     """A power switch that cannot be reached or refuses is a LabError."""
     try:
         yield
     except (requests.RequestException, ExecutionError, OSError) as error:
+        port = getattr(power, "port", None)
+        where = getattr(port, "host", None) or type(power).__name__
         raise LabError(
-            f"power of {target_name}: {_short(error)}; check the power port in the "
-            "environment and its switch"
+            f"power of {power.target.name} at {where}: {_root_cause(error)}; check the power "
+            "port in the environment and its switch"
         ) from error
 
 
@@ -35,8 +37,8 @@ def serial_errors() -> Iterator[None]:
         yield
     except serial.SerialException as error:
         raise LabError(
-            f"{_short(error)}; check the serial port in the environment, and that nobody "
-            "else holds it"
+            f"{_short(error.__cause__ or error)}; check the serial port in the environment, and "
+            "that nobody else holds it"
         ) from error
 
 
@@ -79,6 +81,16 @@ def telling_line(output: list[str]) -> str:
         if re.search(r"error|fail|not found|exceeded|abort|no such", line, re.IGNORECASE):
             return line.strip()
     return output[-1].strip() if output else "no output"
+
+
+def _root_cause(error: BaseException) -> str:
+    """The system's own word below a library's layers; without one, what the library says."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if type(inner).__module__ == "builtins" and isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return _short(error)
 
 
 def _short(error: BaseException) -> str:

@@ -151,7 +151,7 @@ class NetbootStrategy(Strategy):
 
     def _off(self) -> None:
         self._release_console_drivers()
-        with power_errors(self.target.name):
+        with power_errors(self.power):
             self.target.activate(self.power)
             self.power.off()
 
@@ -160,7 +160,7 @@ class NetbootStrategy(Strategy):
         with serial_errors():
             self.target.activate(self.console)
             self._drain_console()
-        with power_errors(self.target.name):
+        with power_errors(self.power):
             self.power.on()
         self.boots += 1
         prompt = self.uboot.prompt

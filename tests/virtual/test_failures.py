@@ -98,7 +98,7 @@ def test_serial_port_refused(spare_lab: Lease) -> None:
 def test_power_refused(spare_lab: Lease) -> None:
     url = f"http://127.0.0.1:{free_port()}/outlet/{{index}}"
     text = failure(spare_lab, LabError, NetworkPowerPort={"host": url})
-    assert text.startswith("power of main: ")
+    assert text.startswith(f"power of main at {url}: ")
     assert "Connection refused" in text
 
 
