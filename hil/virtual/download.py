@@ -16,7 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Event
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import attrs
 import requests
@@ -244,7 +244,7 @@ class _Bars:
         self._got_bytes: dict[str, int] = {}
 
     def start(self, blob: Blob) -> None:
-        name = Path(urlsplit(blob.url).path).name
+        name = unquote(Path(urlsplit(blob.url).path).name)
         self._got_bytes[blob.sha256] = 0
         self._tasks[blob.sha256] = self._progress.add_task(f"  {name}", total=blob.size_bytes)
 
