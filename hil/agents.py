@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from hil import agent
+from hil.agent.events import ENVIRONMENT, GOOD, MEASURED_FAILURE, UNSUPPORTED
 from hil.clock import Deadline
 from hil.errors import HilError, LabError, TargetError, Unsupported
 from hil.runners import Host, Result, Running
 
 Event = dict[str, Any]
 
-# Exit statuses of the agent that are not a measurement.
-_UNSUPPORTED = 3
-_ENVIRONMENT = 4
 _START_DEADLINE_S = 60.0
 
 
@@ -99,7 +97,7 @@ class AgentRun:
         ended = self._running.wait(deadline=deadline)
         for line in ended.stdout.splitlines():
             self._take(line)
-        if ended.status in (0, 1) and self.events:
+        if ended.status in (GOOD, MEASURED_FAILURE) and self.events:
             return self.events[-1]
         raise self._error(ended)
 
@@ -110,9 +108,9 @@ class AgentRun:
     def _error(self, ended: Result) -> HilError:
         last = self.events[-1] if self.events else {}
         reason = last.get("reason") or ended.stderr.strip().rpartition("\n")[2] or "no message"
-        if ended.status == _UNSUPPORTED:
+        if ended.status == UNSUPPORTED:
             return Unsupported(reason)
-        if ended.status == _ENVIRONMENT:
+        if ended.status == ENVIRONMENT:
             return TargetError(reason)
         return LabError(f"agent {' '.join(ended.argv[2:])}: exit status {ended.status}: {reason}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from hil.agents import Agent
 from hil.boards.model import BoardProfile, Port
 from hil.clock import Deadline, wait_until
 from hil.errors import ConfigError, LabError, TargetError
+from hil.link_partner import connect
 from hil.resources import LinkPartner
-from hil.runners import BoardHost, Host, NamespaceHost
-from hil.ssh_host import SshHost
+from hil.runners import BoardHost, Host
 from hil.strategies.netboot import NetbootStrategy, Status
 
 # A board that is alive answers within this time, however busy it is.
@@ -57,6 +58,7 @@ class Bench:
         self.board: Host = BoardHost(self.strategy.ssh, target.name)
         self.agent = Agent(self.board, build_directory)
         self._build_directory = build_directory
+        self._stack = contextlib.ExitStack()
         self._partner: Host | None = None
         self._partner_agent: Agent | None = None
         self._boots_seen = -1
@@ -152,13 +154,7 @@ class Bench:
     def partner(self) -> Host:
         """The link partner, connected at the first use."""
         if self._partner is None:
-            resource = self.link_partner
-            if resource.namespace:
-                self._partner = NamespaceHost(resource.namespace)
-            elif resource.host:
-                self._partner = SshHost(resource.host).open()
-            else:
-                raise ConfigError("LinkPartner: give host (an ssh host) or namespace")
+            self._partner = self._stack.enter_context(connect(self.link_partner))
             if self._partner.run(["true"]).status != 0:
                 raise LabError(f"link partner {self._partner.name} runs no commands")
         return self._partner
@@ -171,8 +167,7 @@ class Bench:
         return self._partner_agent
 
     def close(self) -> None:
-        if isinstance(self._partner, SshHost):
-            self._partner.close()
+        self._stack.close()
         self._partner = self._partner_agent = None
 
 

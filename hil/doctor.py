@@ -25,11 +25,9 @@ from labgrid.remote.client import UserError
 from labgrid.resource.remote import RemotePlace
 
 from hil import environment
-from hil.boards.load import load_board
 from hil.errors import ConfigError, HilError, LabError
 from hil.kernel.artifacts import KernelArtifact
-from hil.runners import NamespaceHost
-from hil.ssh_host import SshHost
+from hil.link_partner import connect
 from hil.virtual import qemu, registry
 
 CONNECT_TIMEOUT_S = 5.0
@@ -51,20 +49,17 @@ def examine(name: str, kernel: Path | None) -> Iterator[Check]:
     yield from _tools()
     path = environment.find(name)
     values: dict[str, Any] = {}
-    data = environment.load(path).config.data
-    drivers = dict(environment.entries(data["targets"]["main"].get("drivers") or {}))
-    profile = load_board(drivers["NetbootStrategy"]["board"])
+    profile = environment.board_profile(environment.load(path))
     yield Check("environment", True, f"{path}, board {profile.name}")
     if profile.virtual is not None:
-        labs = [lab for lab in registry.labs() if lab.alive and lab.state()]
-        states = [state for lab in labs if (state := lab.state())]
-        usable = [state for state in states if state["board"] == profile.name]
-        if not usable:
+        states = (lab.state() for lab in registry.labs() if lab.alive)
+        lab = next((state for state in states if state and state["board"] == profile.name), None)
+        if lab is None:
             says = "not up; pytest brings one up for itself, `hil lab up` one that stays"
             yield Check("virtual lab", None, says)
             return
-        yield Check("virtual lab", True, f"process {usable[0]['pid']}")
-        values = usable[0]["environment"]
+        yield Check("virtual lab", True, f"process {lab['pid']}")
+        values = lab["environment"]
     env = environment.load(path, values)
     try:
         target = _target(env)
@@ -217,20 +212,13 @@ def _partner(target: Target) -> tuple[bool | None, str]:
         partner = target.get_resource("LinkPartner")
     except NoResourceFoundError:
         raise ConfigError("the environment has no LinkPartner (docs/lab.md)") from None
-    if partner.namespace:
-        host: Any = NamespaceHost(partner.namespace)
-        return _interfaces(host, partner)
-    if not partner.host:
-        raise ConfigError("LinkPartner: give host in lab.yaml, or set HIL_PARTNER_HOST")
-    with SshHost(partner.host) as remote:
-        return _interfaces(remote, partner)
-
-
-def _interfaces(host: Any, partner: Any) -> tuple[bool, str]:
-    for port, interface in partner.ports.items():
-        if host.run(["ip", "link", "show", "dev", interface]).status != 0:
-            raise LabError(f"{host.name} has no interface {interface} (for {port}); correct ports")
-    return True, f"{host.name} has {', '.join(partner.ports.values())}"
+    with connect(partner) as host:
+        for port, interface in partner.ports.items():
+            if host.run(["ip", "link", "show", "dev", interface]).status != 0:
+                raise LabError(
+                    f"{host.name} has no interface {interface} (for {port}); correct ports"
+                )
+        return True, f"{host.name} has {', '.join(partner.ports.values())}"
 
 
 def _connect(host: str, port: int, remedy: str) -> None:

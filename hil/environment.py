@@ -8,7 +8,6 @@ variables have the last word.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +22,9 @@ from labgrid.util.yaml import load as load_yaml
 from yaml import YAMLError
 
 import hil
-from hil.errors import ConfigError
+from hil.boards.load import load_board
+from hil.boards.model import BoardProfile
+from hil.errors import ConfigError, suggestion
 
 Section = Mapping[str, Mapping[str, Any]]
 
@@ -79,6 +80,18 @@ def complete(environment: Environment, lab_values: Section | None = None) -> Non
     problems += [f"lab.yaml: {text}" for text in _overlay(data, lab_file_section(path))]
     problems += _overlay(data, _variables(data))
     _report(path, problems + _key_problems(data))
+
+
+def board_profile(environment: Environment) -> BoardProfile:
+    """Profile of the board that the environment's strategy names."""
+    target = environment.config.data["targets"].get("main") or {}
+    strategy = dict(entries(target.get("drivers") or {})).get("NetbootStrategy")
+    where = f"{environment.config_file}: targets.main.drivers.NetbootStrategy"
+    if strategy is None:
+        raise ConfigError(f"{where}: missing; add it as environments/ shows")
+    if "board" not in strategy:
+        raise ConfigError(f"{where}.board: missing; name a board profile")
+    return load_board(strategy["board"])
 
 
 def _check_shape(path: Path) -> None:
@@ -152,7 +165,9 @@ def _overlay(data: Mapping[str, Any], values: Section, *, only_open: bool = Fals
             if name not in present and only_open:
                 continue
             if name not in present:
-                yield f"{section}.{name}: this environment has no such entry" + _hint(name, present)
+                yield f"{section}.{name}: this environment has no such entry" + suggestion(
+                    name, present
+                )
                 continue
             for key, value in arguments.items():
                 if not (only_open and present[name].get(key)):
@@ -165,14 +180,14 @@ def _shape_problems(data: Any) -> Iterator[str]:
         return
     for key in data:
         if key not in _TOP_LEVEL:
-            yield f"{key}: unknown key" + _hint(key, _TOP_LEVEL)
+            yield f"{key}: unknown key" + suggestion(key, _TOP_LEVEL)
     for role, target in data["targets"].items():
         if not isinstance(target, dict):
             yield f"targets.{role}: must be a mapping with resources and drivers"
             continue
         for key in target:
             if key not in _TARGET_KEYS:
-                yield f"targets.{role}.{key}: unknown key" + _hint(key, _TARGET_KEYS)
+                yield f"targets.{role}.{key}: unknown key" + suggestion(key, _TARGET_KEYS)
         for section in ("resources", "drivers"):
             items = target.get(section) or {}
             mappings = items if isinstance(items, list) else [items]
@@ -193,21 +208,16 @@ def _key_problems(data: Mapping[str, Any]) -> list[str]:
             for name, arguments in entries(target.get(section) or {}):
                 where = f"targets.{role}.{section}.{name}"
                 if name not in known:
-                    problems.append(f"{where}: labgrid has no such class" + _hint(name, known))
+                    problems.append(f"{where}: labgrid has no such class" + suggestion(name, known))
                     continue
                 allowed = {field.name for field in attr.fields(known[name]) if field.init}
                 allowed = (allowed - {"target"}) | _LABGRID_KEYS
                 problems += [
-                    f"{where}.{key}: unknown key" + _hint(key, allowed)
+                    f"{where}.{key}: unknown key" + suggestion(key, allowed)
                     for key in arguments
                     if key not in allowed
                 ]
     return problems
-
-
-def _hint(word: str, known: Any) -> str:
-    close = difflib.get_close_matches(str(word), list(map(str, known)), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _one_line(text: str) -> str:

@@ -4,6 +4,15 @@ Every message is one line that names the thing (file and key, host and port, com
 remedy, because it is shown to the user as it is, without a traceback.
 """
 
+import difflib
+from collections.abc import Iterable
+
+
+def suggestion(word: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the known one that it is most like, if any."""
+    close = difflib.get_close_matches(str(word), list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
 
 class HilError(Exception):
     """Base of all errors that the framework raises on purpose."""

@@ -13,7 +13,6 @@ import pytest
 from labgrid.pytestplugin.hooks import LABGRID_ENV_KEY
 
 from hil import environment
-from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
 from hil.errors import ConfigError, HilError, LabError
 from hil.results import recorder, summary
@@ -67,7 +66,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         path = environment.find(config.option.lg_env)
-        profile = _profile(path, config.option.hil_kernel)
+        profile = environment.board_profile(environment.load(path))
+        kernel = config.option.hil_kernel
+        if kernel is not None and not Path(kernel).is_dir():
+            raise ConfigError(f"--hil-kernel {kernel}: no such directory")
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
@@ -77,17 +79,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.xmlpath = str(run.recorder.directory / "junit.xml")
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args[:] = ["testsuites"]
-
-
-def _profile(path: Path, kernel: str | None) -> BoardProfile:
-    """Profile of the environment's board, after all checks that need no boot."""
-    data = environment.load(path).config.data
-    drivers = dict(environment.entries(data["targets"].get("main", {}).get("drivers") or {}))
-    if "NetbootStrategy" not in drivers:
-        raise ConfigError(f"{path}: targets.main.drivers.NetbootStrategy: missing")
-    if kernel is not None and not Path(kernel).is_dir():
-        raise ConfigError(f"--hil-kernel {kernel}: no such directory")
-    return load_board(drivers["NetbootStrategy"].get("board", ""))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,9 +12,10 @@ import queue
 import shlex
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -122,21 +123,26 @@ class Running:
         self.stop()
 
 
-class Host(Protocol):
-    """Something that runs commands."""
+class Host(ABC):
+    """Something that runs commands; `name` tells which in messages."""
 
     name: str
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Result: ...
+    @abstractmethod
+    def start(self, argv: Sequence[str]) -> Running:
+        """Start a command and leave it running. LabError when the machine does not answer."""
 
-    def start(self, argv: Sequence[str]) -> Running: ...
+    @abstractmethod
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file of this machine there."""
 
-    def put(self, source: Path, target: str) -> None: ...
+    def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Result:
+        """Run a command to its end. LabError when that does not come in time."""
+        with self.start(argv) as running:
+            return running.wait(deadline=Deadline(timeout_s))
 
 
-def start_local(
-    argv: Sequence[str], shown: Sequence[str], stop: Callable[[subprocess.Popen[str]], None]
-) -> Running:
+def start_local(argv: Sequence[str], shown: Sequence[str]) -> Running:
     """Start a process of this machine; `shown` is the command line for messages."""
     process = subprocess.Popen(
         argv,
@@ -167,10 +173,10 @@ def start_local(
             stdin.close()
         return status
 
-    return Running(shown, stdout, wait, lambda: stop(process), lambda: "".join(complaints), write)
+    return Running(shown, stdout, wait, process.terminate, lambda: "".join(complaints), write)
 
 
-class NamespaceHost:
+class NamespaceHost(Host):
     """This machine inside a network namespace; the virtual link partner."""
 
     def __init__(self, namespace: str) -> None:
@@ -178,21 +184,16 @@ class NamespaceHost:
         # `ip netns exec` also mounts the namespace's own /sys, which lists its interfaces
         self._prefix = ("ip", "netns", "exec", namespace)
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Result:
-        """LabError when the command does not end in time."""
-        with self.start(argv) as running:
-            return running.wait(deadline=Deadline(timeout_s))
-
     def start(self, argv: Sequence[str]) -> Running:
         log.info("%s$ %s", self.name, shlex.join(argv))
-        return start_local([*self._prefix, *argv], argv, lambda process: process.terminate())
+        return start_local([*self._prefix, *argv], argv)
 
     def put(self, source: Path, target: str) -> None:
         log.info("%s: %s -> %s", self.name, source, target)
         Path(target).write_bytes(source.read_bytes())
 
 
-class BoardHost:
+class BoardHost(Host):
     """The board, over the connection that labgrid's SSHDriver holds.
 
     labgrid's driver runs one command at a time; a command that goes on is a session of its own on
@@ -203,20 +204,18 @@ class BoardHost:
         self.name = name
         self._ssh = ssh
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Result:
-        """LabError when the command does not end in time."""
-        with self.start(argv) as running:
-            return running.wait(deadline=Deadline(timeout_s))
-
     def start(self, argv: Sequence[str]) -> Running:
         log.info("%s$ %s", self.name, shlex.join(argv))
         # Closing a session does not end its command: the shell tells its pid, then becomes it.
         remote = f"echo $$; exec {shlex.join(argv)}"
-        running = start_local([*self._session(), remote], argv, lambda process: None)
-        first = running.line(deadline=Deadline(STOP_GRACE_S))
-        if first is None:
-            complaint = running.wait(deadline=Deadline(STOP_GRACE_S)).stderr.strip()
-            raise LabError(f"{self.name}: ssh session failed: {complaint or 'no message'}")
+        running = start_local([*self._session(), remote], argv)
+        with contextlib.ExitStack() as undo:
+            undo.callback(running.stop)
+            first = running.line(deadline=Deadline(STOP_GRACE_S))
+            if first is None:
+                complaint = running.wait(deadline=Deadline(STOP_GRACE_S)).stderr.strip()
+                raise LabError(f"{self.name}: ssh session failed: {complaint or 'no message'}")
+            undo.pop_all()
         pid = int(first)
         running.set_stop(lambda: self._kill(pid))
         return running

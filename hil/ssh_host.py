@@ -15,9 +15,8 @@ from pathlib import Path
 import paramiko
 import platformdirs
 
-from hil.clock import Deadline
 from hil.errors import LabError
-from hil.runners import STOP_GRACE_S, Result, Running
+from hil.runners import STOP_GRACE_S, Host, Running
 
 log = logging.getLogger("hil.commands")
 
@@ -30,7 +29,7 @@ def known_hosts_file() -> Path:
     return Path(platformdirs.user_data_dir("hil")) / "known_hosts"
 
 
-class SshHost:
+class SshHost(Host):
     """A machine as `[user@]host[:port]`; connect with open(), or use it as a context manager."""
 
     def __init__(
@@ -83,11 +82,6 @@ class SshHost:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> Result:
-        """LabError when the command does not end in time."""
-        with self.start(argv) as running:
-            return running.wait(deadline=Deadline(timeout_s))
 
     def start(self, argv: Sequence[str]) -> Running:
         log.info("%s$ %s", self.name, shlex.join(argv))

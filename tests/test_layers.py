@@ -30,6 +30,7 @@ LAYERS = (
     {
         "console.driver",
         "resources",
+        "link_partner",
         "runners",
         "ssh_host",
         "agents",

@@ -15,7 +15,7 @@ from hil.clock import Deadline, wait_until
 from hil.errors import LabError, TargetError
 from hil.runners import Host, NamespaceHost
 from hil.ssh_host import SshHost
-from hil.virtual.lab import make_key
+from hil.virtual.keys import make_key
 from hil.virtual.ports import free_port
 from tests.conftest import needs_root
 

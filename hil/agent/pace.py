@@ -1,8 +1,25 @@
-"""Sending at a set rate: how much may go now, and waiting until more may."""
+"""When to go on: sending at a set rate, and receiving until all is there or time is over."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+
+from .events import Stop
+from .frames import Tally
+
+# A second copy of the last frame can only come after it.
+_LINGER_S = 0.05
+
+
+def reception(tally: Tally, timeout_s: float, stop: Stop) -> Iterator[None]:
+    """Goes round until the time is over, it is asked to stop, or just after all frames came."""
+    end = time.monotonic() + timeout_s
+    complete = False
+    while not stop and time.monotonic() < end:
+        if tally.complete and not complete:
+            complete, end = True, min(end, time.monotonic() + _LINGER_S)
+        yield
 
 
 class Pace:

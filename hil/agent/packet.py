@@ -10,8 +10,7 @@ from typing import Any
 
 from . import frames, netdev
 from .events import Refused, Stop
-from .pace import Pace
-from .transfer import LINGER_S
+from .pace import Pace, reception
 
 # Room for some seconds of frames while the interpreter is busy.
 _RECEIVE_BUFFER_BYTES = 16 << 20
@@ -33,12 +32,8 @@ def open_socket(ifname: str) -> socket.socket:
 
 def receive(sock: socket.socket, tally: frames.Tally, timeout_s: float, stop: Stop) -> None:
     """Account for frames until all have come, the time is over, or it is asked to stop."""
-    end = time.monotonic() + timeout_s
     sock.settimeout(0.02)
-    last = False
-    while not stop and time.monotonic() < end:
-        if tally.complete and not last:
-            last, end = True, min(end, time.monotonic() + LINGER_S)
+    for _ in reception(tally, timeout_s, stop):
         try:
             data, address = sock.recvfrom(65536)
         except socket.timeout:

@@ -9,25 +9,19 @@ from typing import Any
 
 from .events import Refused, Stop, name
 from .frames import Tally
-from .pace import Pace
+from .pace import Pace, reception
 from .xsk import XskSocket
 
 _BATCH = 64
 # The kernel sends at most 32 frames a call in copy mode; a call without progress waits for the NIC.
 _RETRY_S = 0.001
-# A second copy of the last frame can only come after it.
-LINGER_S = 0.05
 # How long sent frames may take to be given back, after the last one was.
 _COMPLETION_TIMEOUT_S = 5.0
 
 
 def receive(xsk: XskSocket, tally: Tally, timeout_s: float, stop: Stop) -> None:
     """Account for frames until all have come, the time is over, or it is asked to stop."""
-    end = time.monotonic() + timeout_s
-    last = False
-    while not stop and time.monotonic() < end:
-        if tally.complete and not last:
-            last, end = True, min(end, time.monotonic() + LINGER_S)
+    for _ in reception(tally, timeout_s, stop):
         descriptors = xsk.rx.consume(_BATCH)
         if not descriptors:
             xsk.wait_readable(0.02)

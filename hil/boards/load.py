@@ -5,9 +5,8 @@ The classes in `model.py` are the schema: this module walks their fields and typ
 
 from __future__ import annotations
 
-import difflib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -16,7 +15,7 @@ import attrs
 import yaml
 
 from hil.boards.model import Address, BoardProfile
-from hil.errors import ConfigError
+from hil.errors import ConfigError, suggestion
 
 _DATA = Path(__file__).parent / "data"
 # What a value that did not fit becomes; the file is refused anyway.
@@ -38,7 +37,7 @@ def load_board(name: str | Path) -> BoardProfile:
         return read_profile(Path(text))
     if text not in board_names():
         raise ConfigError(
-            f"{text}: no such board profile{_hint(text, board_names())}; there are "
+            f"{text}: no such board profile{suggestion(text, board_names())}; there are "
             f"{', '.join(board_names())}; give a path for a file of your own"
         )
     return _builtin(text)
@@ -101,7 +100,7 @@ class _Reader:
         for key in value:
             if key not in fields:
                 shown = key if str(key).isprintable() else ascii(key)
-                self._bad(_join(where, shown), f"unknown key{_hint(str(key), fields)}")
+                self._bad(_join(where, shown), f"unknown key{suggestion(str(key), fields)}")
         for key, field in fields.items():
             if key not in value and field.default is attrs.NOTHING:
                 self._bad(_join(where, key), "missing")
@@ -143,7 +142,9 @@ class _Reader:
 
     def _bad_choice(self, value: Any, choices: tuple[str, ...], where: str) -> Any:
         known = " or ".join(choices)
-        return self._bad(where, f"must be {known}, is {_show(value)}{_hint(str(value), choices)}")
+        return self._bad(
+            where, f"must be {known}, is {_show(value)}{suggestion(str(value), choices)}"
+        )
 
     def _bad(self, where: str, text: str) -> Any:
         self.problems.append(f"{where or 'the file'}: {text}")
@@ -165,8 +166,3 @@ def _join(where: str, key: Any) -> str:
 
 def _show(value: Any) -> str:
     return "empty" if value is None else repr(value)
-
-
-def _hint(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""

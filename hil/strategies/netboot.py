@@ -59,6 +59,14 @@ class Status(enum.Enum):
     ssh = 5
 
 
+def _status(status: Status | str) -> Status:
+    if isinstance(status, Status):
+        return status
+    if status not in Status.__members__:
+        raise ConfigError(f"no state {status!r}; there are {', '.join(Status.__members__)}")
+    return Status[status]
+
+
 @target_factory.reg_driver
 @attr.s(eq=False)
 class NetbootStrategy(Strategy):
@@ -105,7 +113,7 @@ class NetbootStrategy(Strategy):
 
         Raises ConfigError, LabError or TargetError, each with one line that says what to do.
         """
-        wanted = Status[status] if isinstance(status, str) else status
+        wanted = _status(status)
         if wanted is Status.unknown:
             raise ConfigError("a board cannot be brought to the state 'unknown'")
         if wanted is self.status:
@@ -119,7 +127,7 @@ class NetbootStrategy(Strategy):
 
     def force(self, status: Status | str) -> None:
         """Take the board as being in `status` already, without touching its power."""
-        wanted = Status[status] if isinstance(status, str) else status
+        wanted = _status(status)
         drivers = {Status.bootloader: self.uboot, Status.shell: self.shell, Status.ssh: self.ssh}
         self.target.activate(self.power)
         self.target.activate(self.console)
@@ -143,7 +151,7 @@ class NetbootStrategy(Strategy):
         try:
             enter()
         except BaseException:
-            self.status = Status.unknown
+            self.give_up()
             raise
         self.status = status
 

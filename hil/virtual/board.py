@@ -75,10 +75,10 @@ class VirtualBoard:
         return lines[-1] if lines else "no message"
 
 
-def dump_dtb(tools: ToolTree, accelerator: str, bios: Path, target: Path) -> None:
+def dump_dtb(tools: ToolTree, accelerator: str, target: Path) -> None:
     """Write the device tree of the virtual machine to `target`. LabError when QEMU refuses."""
     run = subprocess.run(
-        tools.argv("qemu-system-aarch64", *qemu.dtb_arguments(accelerator, bios, target)),
+        tools.argv("qemu-system-aarch64", *qemu.dtb_arguments(accelerator, tools.firmware, target)),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -88,7 +88,7 @@ def dump_dtb(tools: ToolTree, accelerator: str, bios: Path, target: Path) -> Non
         raise LabError(f"QEMU wrote no device tree: {run.stderr.strip() or 'no message'}")
 
 
-def choose_accelerator(tools: ToolTree, bios: Path, architecture: str = "aarch64") -> str:
+def choose_accelerator(tools: ToolTree, architecture: str = "aarch64") -> str:
     """`kvm` only when a guest really runs under it, else `tcg`.
 
     A /dev/kvm that is present may still be unusable, so U-Boot is started and has to speak.
@@ -96,7 +96,7 @@ def choose_accelerator(tools: ToolTree, bios: Path, architecture: str = "aarch64
     if platform.machine() != architecture or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     argv = tools.argv(
-        "qemu-system-aarch64", *qemu.probe_arguments("kvm", bios, tools.root / "usr/share/qemu")
+        "qemu-system-aarch64", *qemu.probe_arguments("kvm", tools.firmware, tools.qemu_data)
     )
     with tempfile.TemporaryFile() as console:
         probe = subprocess.Popen(

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from hil.boards.model import BoardProfile
-from hil.errors import LabError
 from hil.virtual import qemu, rootfs
 from hil.virtual.assets import Assets
-from hil.virtual.board import VirtualBoard, dump_dtb
+from hil.virtual.board import VirtualBoard, choose_accelerator, dump_dtb
+from hil.virtual.keys import make_key
 from hil.virtual.nfs import EXPORT_PATH, NfsServer
 from hil.virtual.partner import Partner
 from hil.virtual.pdu import Pdu
@@ -41,6 +40,7 @@ class VirtualLab:
         self._assets = assets
         self._disk = disk
         self._stack = contextlib.ExitStack()
+        self._accelerator = choose_accelerator(assets.tools)
         self._ssh_port = free_port()
         self._key = disk / "id_ed25519"
         self._dtb = disk / board.netboot.dtb
@@ -68,8 +68,7 @@ class VirtualLab:
         root = self._disk / "root"
         subprocess.run(["cp", "-a", "--reflink=auto", self._assets.rootfs, root], check=True)
         rootfs.authorize(root, self._key.with_suffix(".pub").read_text())
-        assets = self._assets
-        dump_dtb(assets.tools, assets.accelerator, assets.bios, self._dtb)
+        dump_dtb(self._assets.tools, self._accelerator, self._dtb)
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         tools = self._assets.tools
@@ -87,12 +86,12 @@ class VirtualLab:
         self._serial.start()
 
         machine = qemu.Machine(
-            bios=self._assets.bios,
-            data_directory=tools.root / "usr/share/qemu",
+            bios=tools.firmware,
+            data_directory=tools.qemu_data,
             tftp_directory=self._disk / "tftp",
             ssh_port=self._ssh_port,
             serial_socket=serial_socket,
-            accelerator=self._assets.accelerator,
+            accelerator=self._accelerator,
             data_ports=len(self._board.ports),
         )
         board = VirtualBoard(tools, machine, self._disk / "qemu.log", self._partner.open_taps)
@@ -106,7 +105,7 @@ class VirtualLab:
         return {
             "board": self._board.name,
             "pid": os.getpid(),
-            "accelerator": self._assets.accelerator,
+            "accelerator": self._accelerator,
             "serial": f"127.0.0.1:{self._serial.port}",
             "power": f"http://127.0.0.1:{self._pdu.port}/outlet/{OUTLET}",
             "ssh_port": self._ssh_port,
@@ -149,12 +148,3 @@ class VirtualLab:
                 },
             },
         }
-
-
-def make_key(path: Path) -> None:
-    """Make an ssh key pair without a passphrase for one lab. LabError without ssh-keygen."""
-    if not shutil.which("ssh-keygen"):
-        raise LabError("ssh-keygen is missing; `apt-get install openssh-client`")
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "hil", "-f", str(path)], check=True
-    )

@@ -7,8 +7,9 @@ have made, and the lab needs, is written here. BusyBox is init: systemd tripled 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
+
+from hil.virtual.keys import make_key
 
 PACKAGES = (
     *("base-files", "base-passwd", "bash", "dash", "busybox-static"),
@@ -98,13 +99,7 @@ def finish(root: Path) -> None:
     (root / "usr/sbin/reboot").unlink(missing_ok=True)
     (root / "usr/sbin/reboot").symlink_to("../bin/busybox")
     (root / "root/.ssh").mkdir(mode=0o700, exist_ok=True)
-    subprocess.run(
-        [
-            *("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "virtual-board"),
-            *("-f", str(root / "etc/ssh/ssh_host_ed25519_key")),
-        ],
-        check=True,
-    )
+    make_key(root / "etc/ssh/ssh_host_ed25519_key")
 
 
 def authorize(root: Path, public_key: str) -> None:

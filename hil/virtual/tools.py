@@ -39,6 +39,15 @@ class ToolTree:
                 return path
         raise LabError(f"{self.root}: has no program {name!r}; run `hil lab clean` and try again")
 
+    @property
+    def firmware(self) -> Path:
+        """U-Boot for QEMU's arm64 machine."""
+        return self.root / "usr/lib/u-boot/qemu_arm64/u-boot.bin"
+
+    @property
+    def qemu_data(self) -> Path:
+        return self.root / "usr/share/qemu"
+
     def argv(self, name: str, *arguments: str | Path) -> list[str]:
         """Command line that runs the program `name` with the tree's own libraries."""
         path = self.program(name)

@@ -19,7 +19,7 @@ from hil import environment
 from hil.bench import Bench
 from hil.errors import ConfigError, HilError, LabError, TargetError
 from hil.strategies.netboot import NetbootStrategy, Status
-from hil.virtual.lab import make_key
+from hil.virtual.keys import make_key
 from hil.virtual.ports import free_port
 from hil.virtual.supervisor import Lease
 from tests.conftest import BOARD, needs_root
