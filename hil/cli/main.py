@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from hil.cli.classify import classify
 from hil.cli.doctor import doctor
 from hil.cli.lab import lab
 from hil.errors import HilError
@@ -19,6 +20,7 @@ def cli() -> None:
 
 cli.add_command(lab)
 cli.add_command(doctor)
+cli.add_command(classify)
 
 
 def main() -> None:

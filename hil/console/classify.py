@@ -1,0 +1,390 @@
+"""The classifier: what a console says, found while it says it. Pure.
+
+Lines go through three hands: signatures (one bad line), the cutter (reports of the kernel, many
+lines), and the tracker (how far the boot is). judge.py weighs what they found.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from hil.console import judge, signatures
+from hil.console.boot import BootTracker, Reset
+from hil.console.lines import LineSplitter, without_stamps
+from hil.console.model import Finding, Phase, Verdict
+from hil.console.signatures import Fact, PhaseMark, ReportRule, Signature, Signatures
+from hil.console.splat import Cutter, Report
+from hil.console.traffic import TrafficWatch
+
+_EMBEDDED_STAMP = re.compile(r"(?<=.)(?=\[ *\d+\.\d{6}\])")
+_NUMBER = re.compile(r"0x[0-9a-f]+|-?\d+")
+# How pytest shows the line of code that raised what comes after it.
+_SOURCE_LINE = ">   "
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n"
+_CAPTURE_GLYPHS = re.compile("[收发][←→][◆◇]".encode())
+
+
+@attrs.define
+class Seen:
+    """A finding and what became of it; `boot` tells the boots of one log apart."""
+
+    finding: Finding
+    boot: int
+    until: str | None = None
+    leads_to: tuple[str, ...] = ()
+    weight: int = 0
+    vote: str | None = None
+    hint: str | None = None
+    cleared: bool = False
+    count: int = 1
+
+
+@attrs.define
+class Facts:
+    """What the log says besides findings."""
+
+    values: dict[str, dict[str, str]] = attrs.field(factory=dict)
+    events: set[str] = attrs.field(factory=set)
+    last_line: str | None = None
+    bytes_total: int = 0
+    bytes_odd: int = 0
+    capture_glyphs: bool = False
+    bracketed_paste: bool = False
+
+
+class Classifier:
+    """Fed with a console's bytes in any chunks; says what went wrong as soon as that is known.
+
+    `spl_banners` is how often the board prints the SPL banner in one boot.
+    """
+
+    def __init__(self, spl_banners: int = 2, known: Signatures | None = None) -> None:
+        self._signatures = known or signatures.load()
+        self._splitter = LineSplitter()
+        self._tracker = BootTracker(spl_banners)
+        self._cutter = Cutter()
+        self._traffic = TrafficWatch()
+        self._lines = 0
+        self._previous = b""
+        self._seen: dict[object, Seen] = {}
+        self._held: list[tuple[Signature, str, int]] = []
+        self._provisional: dict[int, object] = {}
+        self._new: list[object] = []
+        self.facts = Facts()
+
+    @property
+    def phase(self) -> Phase:
+        """Where the boot is; POWER until the console has shown anything of it."""
+        return self._tracker.phase or Phase.POWER
+
+    @property
+    def transitions(self) -> list[tuple[Phase, int]]:
+        """Phases that were entered, with the numbers of the lines that showed it."""
+        return self._tracker.transitions
+
+    @property
+    def lines(self) -> int:
+        """Whole lines so far."""
+        return self._lines
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All so far, in the order of their first lines."""
+        found = [seen.finding for seen in self._seen.values()]
+        return tuple(sorted(found, key=lambda finding: finding.line_number))
+
+    def expect_restart(self) -> None:
+        """The next banner of a boot is on purpose."""
+        self._tracker.explain_restart()
+
+    def feed(self, data: bytes) -> list[Finding]:
+        """Findings that these bytes complete."""
+        if block := self._splitter.feed(data):
+            self._measure(block)
+            self._scan(block)
+        return self._take_new()
+
+    def quiet(self) -> list[Finding]:
+        """Nothing more came for a while: what the report that is open says so far, and a prompt."""
+        self._look_at_prompt(self._splitter.unfinished)
+        for report in copy.deepcopy(self._cutter).close():
+            self._take_report(report)
+        return self._take_new()
+
+    def verdict(self) -> Verdict:
+        """What the log says when it ends here. Nothing of the state changes."""
+        end = copy.deepcopy(self)
+        end._finish()
+        return judge.verdict(list(end._seen.values()), end._tracker, end.facts)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Classifier:
+        twin = Classifier.__new__(Classifier)
+        for name, value in vars(self).items():
+            same = name == "_signatures"
+            setattr(twin, name, value if same else copy.deepcopy(value, memo))
+        return twin
+
+    def _finish(self) -> None:
+        if rest := self._splitter.unfinished:
+            block = rest + b"\n"
+            self._measure(block)
+            self._scan(block)
+            self._look_at_prompt(rest)
+        for report in self._cutter.close():
+            self._take_report(report)
+        self._release_held(None)
+        if found := self._traffic.finish():
+            self._add((found.category, found.line_number), Seen(found, self._tracker.boot, weight=20))
+
+    # Scanning
+
+    def _measure(self, block: bytes) -> None:
+        facts = self.facts
+        facts.bytes_total += len(block)
+        if odd := block.translate(None, _PRINTABLE):
+            facts.bytes_odd += block.decode(errors="replace").count("\ufffd")
+            facts.bytes_odd += sum(byte < 0x20 or byte == 0x7F for byte in odd)
+            facts.capture_glyphs |= bool(_CAPTURE_GLYPHS.search(block))
+        facts.bracketed_paste |= self._splitter.bracketed_paste
+        end = block.rstrip()
+        if end:
+            last = end[end.rfind(b"\n") + 1 :]
+            facts.last_line = without_stamps(last.decode(errors="replace"))
+
+    def _scan(self, block: bytes) -> None:
+        """Look at the lines that matter; while a report is open, at each."""
+        position, counted = 0, 0
+        while position < len(block):
+            if self._cutter.busy:
+                start, end = position, block.find(b"\n", position)
+            else:
+                early = self._tracker.awaits_kernel
+                scanner = self._signatures.early_scanner if early else self._signatures.scanner
+                match = scanner.search(block, position)
+                if match is None:
+                    break
+                start, end = match.span()
+            self._lines += block.count(b"\n", counted, start)
+            counted = start
+            self._line(block[start:end], self._lines + 1, self._before(block, start))
+            position = end + 1
+        self._lines += block.count(b"\n", counted)
+        self._previous = block[block.rfind(b"\n", 0, len(block) - 1) + 1 : -1]
+
+    def _before(self, block: bytes, start: int) -> str:
+        """The line before the one at `start`, which may be the last of the block before."""
+        if start == 0:
+            before = self._previous
+        else:
+            before = block[block.rfind(b"\n", 0, start - 1) + 1 : start - 1]
+        return without_stamps(before.decode(errors="replace"))
+
+    def _line(self, raw: bytes, number: int, previous: str) -> None:
+        text = without_stamps(raw.decode(errors="replace"))
+        matched: list[Signature] = []
+        for meaning in self._signatures.meanings(text):
+            if isinstance(meaning, PhaseMark):
+                self._take_mark(meaning, text, number)
+            elif isinstance(meaning, str):
+                self._take_event(meaning)
+            elif isinstance(meaning, Signature):
+                matched.append(meaning)
+            elif isinstance(meaning, Fact) and (match := re.search(meaning.pattern, text)):
+                self.facts.values[meaning.name] = match.groupdict()
+        if self._tracker.awaits_kernel and signatures.KERNEL_STAMP.match(text):
+            self._take_mark(PhaseMark(Phase.KERNEL, ""), text, number)
+        if matched and not text.startswith(_SOURCE_LINE):
+            # the most telling one: the others are its more general relatives
+            self._held.append((max(matched, key=lambda one: one.weight), text, number))
+        self._traffic.line(text, number)
+        reports = self._cut(text, number, previous)
+        for report in reports:
+            self._take_report(report)
+        if not self._cutter.busy:
+            self._release_held(None)
+
+    def _cut(self, text: str, number: int, previous: str) -> list[Report]:
+        reports = []
+        for part in _EMBEDDED_STAMP.split(text):
+            if not self._cutter.busy and not self._cutter.opens(part):
+                continue
+            reports += self._cutter.feed(part, number, previous=previous)
+        return reports
+
+    def _look_at_prompt(self, unfinished: bytes) -> None:
+        text = without_stamps(unfinished.decode(errors="replace"))
+        for meaning in self._signatures.meanings(text) if text else ():
+            if isinstance(meaning, PhaseMark) and not meaning.restart:
+                self._take_mark(meaning, text, self._lines + 1)
+
+    # What lines mean
+
+    def _take_mark(self, mark: PhaseMark, text: str, number: int) -> None:
+        if mark.restart and any(
+            seen.boot == self._tracker.boot and judge.ends_boot(seen)
+            for seen in self._seen.values()
+        ):
+            self._tracker.explain_restart()
+        if reset := self._tracker.mark(mark, number):
+            self._take_reset(reset, text, number)
+        if mark.phase is Phase.LOGIN:
+            self._clear(signatures.LOGIN)
+
+    def _take_reset(self, reset: Reset, text: str, number: int) -> None:
+        begun = reset.stage in ("kernel", "userspace", "uboot_handover")
+        finding = Finding(
+            category="reset_loop",
+            severity="fatal",
+            blame="kernel" if begun else "bootloader",
+            stage=reset.stage,
+            line=text,
+            line_number=number,
+            fingerprint=_fingerprint("reset_loop", reset.stage),
+            details={"loops": reset.boots},
+            lines=(text,),
+        )
+        # of all boots of this log: the loop is one fault
+        key = ("reset_loop", reset.stage)
+        if known := self._seen.get(key):
+            known.finding = attrs.evolve(known.finding, details=finding.details)
+            known.boot = self._tracker.boot - 1
+        else:
+            self._add(key, Seen(finding, self._tracker.boot - 1, weight=21))
+
+    def _take_event(self, name: str) -> None:
+        self.facts.events.add(name)
+        if name == "reset_on_purpose":
+            self._tracker.explain_restart()
+        self._clear(name)
+
+    def _clear(self, event: str) -> None:
+        for seen in self._seen.values():
+            if seen.until == event:
+                seen.cleared = True
+
+    def _release_held(self, report: Report | None) -> None:
+        """Make findings of signatures, except of lines that a report has told already."""
+        held, self._held = self._held, []
+        for signature, text, number in held:
+            if report and signature.category == report.kind and report.covers(number):
+                continue
+            self._take_signature(signature, text, number)
+
+    def _take_signature(self, signature: Signature, text: str, number: int) -> None:
+        details = signature.details(text)
+        for name in signature.facts:
+            details = self.facts.values.get(name, {}) | details
+        driver = details.pop("driver", None) or signature.driver
+        driver = driver or self._driver_of(details.get("device"))
+        key = (
+            self._tracker.boot,
+            signature.category,
+            *(driver if name == "driver" else details.get(name) for name in signature.key),
+        )
+        if known := self._seen.get(key):
+            known.count += 1
+            known.cleared = False
+            merged = {**known.finding.details, **details, "count": known.count}
+            lines = (*known.finding.lines, text)[: judge.EVIDENCE_LINES]
+            known.finding = attrs.evolve(
+                known.finding,
+                details=merged,
+                lines=lines,
+                driver=known.finding.driver or driver,
+            )
+            return
+        stage = self._stage(signature.stage)
+        finding = Finding(
+            category=signature.category,
+            severity=signature.severity,
+            blame=signature.blame,
+            stage=stage,
+            line=text,
+            line_number=number,
+            fingerprint=_fingerprint(signature.category, driver, _normal(text)),
+            driver=driver,
+            details=details,
+            lines=(text,),
+        )
+        seen = Seen(finding, self._tracker.boot, signature.until, signature.leads_to)
+        seen.weight, seen.vote, seen.hint = signature.weight, signature.vote, signature.hint
+        self._add(key, seen)
+
+    def _driver_of(self, device: str | None) -> str | None:
+        for pattern, driver in self._signatures.device_drivers.items():
+            if device and re.search(pattern, device):
+                return driver
+        return None
+
+    def _stage(self, allowed: tuple[str, ...]) -> str | None:
+        now = self._tracker.stage
+        return now if now in allowed or not allowed else allowed[0]
+
+    def _take_report(self, report: Report) -> None:
+        self._release_held(report)
+        rule = self._rule(report)
+        boot = self._tracker.boot
+        stage = rule.stage or self._tracker.stage
+        if stage is None or (stage != "userspace" and not self._tracker.kernel_began):
+            # no sign of a boot before it: a running system, unless the kernel's first thread speaks
+            first = (report.process or "").startswith("swapper") and report.pid == 1
+            stage = "kernel" if first else "userspace"
+        finding = Finding(
+            category=rule.category or report.kind,
+            severity=rule.severity,
+            blame=rule.blame,
+            stage=stage,
+            line=report.line,
+            line_number=report.line_number,
+            fingerprint=report.fingerprint,
+            driver=report.driver,
+            function=report.function,
+            trace=report.trace,
+            details=report.details,
+            lines=report.lines,
+        )
+        key: tuple[object, ...] = (boot, "report", report.fingerprint)
+        if provisional := self._provisional.get(report.line_number):
+            key = provisional
+        seen = Seen(finding, boot, weight=rule.weight, vote=rule.vote)
+        if known := self._seen.get(key):
+            if known.finding.line_number == report.line_number:
+                known.finding = finding
+            else:
+                known.count += 1
+                known.finding = attrs.evolve(
+                    known.finding, details={**known.finding.details, "count": known.count}
+                )
+            return
+        self._provisional[report.line_number] = key
+        self._add(key, seen)
+
+    def _rule(self, report: Report) -> ReportRule:
+        return next(
+            rule
+            for rule in self._signatures.reports
+            if rule.kind in (report.kind, "any") and re.search(rule.message, report.message)
+        )
+
+    def _add(self, key: object, seen: Seen) -> None:
+        self._seen[key] = seen
+        self._new.append(key)
+
+    def _take_new(self) -> list[Finding]:
+        new, self._new = self._new, []
+        return [self._seen[key].finding for key in new]
+
+
+def _normal(text: str) -> str:
+    """A line without stamps and numbers, which differ from time to time."""
+    return _NUMBER.sub("#", re.sub(r"^(?:<\d+>)?(?:\[[^\]]*\]\s*)*", "", text))
+
+
+def _fingerprint(*parts: str | None) -> str:
+    text = "\0".join(part or "" for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,219 @@
+"""The signatures of console lines, from their data file, compiled for scanning. Pure but for the file.
+
+Scanning has two steps, because logs are large and hardly any line matters: one RE2 automaton finds
+the lines in which some pattern occurs, and only there RE2's set tells which ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from typing import Any, get_args
+
+import attrs
+import re2
+import yaml
+
+from hil.console.model import Blame, Phase, Severity, Vote
+from hil.errors import ConfigError, suggestion
+
+NAME = "signatures.yaml"
+# A pending warning with this instead of an event's name is settled by nothing that comes later.
+END = "end"
+# and this is the phase of that name.
+LOGIN = "login"
+
+# Lines with which a report of the kernel may begin; splat.py decides.
+REPORT_WORDS = (
+    r"\[ cut here \]|WARNING: |Kernel panic|BUG: |BUG! |kernel BUG|Oops|Internal error|"
+    r"[Uu]nable to handle|KASAN: |KFENCE|UBSAN: |INFO: |rcu: |watchdog: |SError|"
+    r"general protection|refcount_t: |list_(?:add|del) corruption|blocked for more than|"
+    r"detected stall|self-detected|soft lockup|hard LOCKUP|Out of memory|oom-killer|"
+    r"[Bb]ad page|possible circular|inconsistent lock|Call [Tt]race:|unreferenced object|"
+    r"divide error|invalid opcode|undefined instruction|stack-protector|double fault|"
+    r"Unhandled fault|Bad mode|NETDEV WATCHDOG|kernel paging request|lockdep|workqueue lockup"
+)
+# While the boot loader still speaks, the kernel's first word is any line with its time stamp.
+KERNEL_STAMP = re.compile(r"^\[ *\d+\.\d{6}\]")
+# Lines that traffic.py follows.
+TRAFFIC_WORDS = r" rx/s|% packet loss|\(ifindex \d+; |xdp-bench |Link is |^\^C|^Totals:|^  Packets received"
+
+
+@attrs.frozen
+class PhaseMark:
+    """A line that shows how far the boot is; a banner (`restart`) begins one."""
+
+    phase: Phase
+    pattern: str
+    restart: bool = False
+
+
+@attrs.frozen
+class Signature:
+    """One kind of bad line; the keys are explained in the data file."""
+
+    category: str
+    severity: Severity
+    blame: Blame
+    weight: int
+    pattern: str
+    stage: tuple[str, ...] = ()
+    vote: Vote | None = None
+    until: str | None = None
+    leads_to: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    driver: str | None = None
+    facts: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    hint: str | None = None
+
+    def details(self, text: str) -> dict[str, str]:
+        """Named groups of pattern and fields in a line; a name's digits at its end are dropped."""
+        found: dict[str, str] = {}
+        for pattern in (self.pattern, *self.fields):
+            match = re.search(pattern, text)
+            if match:
+                for name, value in match.groupdict().items():
+                    if value is not None:
+                        found.setdefault(name.rstrip("0123456789"), value.strip())
+        return found
+
+
+@attrs.frozen
+class Fact:
+    """A line whose named groups say something that later findings refer to."""
+
+    name: str
+    pattern: str
+
+
+@attrs.frozen
+class ReportRule:
+    """What a report of the kernel of this kind, with this message, counts for."""
+
+    kind: str
+    severity: Severity
+    weight: int
+    message: str = ""
+    category: str | None = None
+    blame: Blame = "kernel"
+    vote: Vote | None = None
+    stage: str | None = None
+
+
+@attrs.frozen
+class Signatures:
+    """All that the data file holds, and the automata made of it."""
+
+    phases: tuple[PhaseMark, ...]
+    events: Mapping[str, str]
+    facts: Mapping[str, str]
+    signatures: tuple[Signature, ...]
+    reports: tuple[ReportRule, ...]
+    device_drivers: Mapping[str, str]
+    scanner: Any = attrs.field(init=False, eq=False, repr=False)
+    early_scanner: Any = attrs.field(init=False, eq=False, repr=False)
+    _set: Any = attrs.field(init=False, eq=False, repr=False)
+    _meanings: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        meanings: list[tuple[str, Any]] = [(mark.pattern, mark) for mark in self.phases]
+        meanings += [(pattern, name) for name, pattern in self.events.items()]
+        meanings += [(signature.pattern, signature) for signature in self.signatures]
+        meanings += [(pattern, Fact(name, pattern)) for name, pattern in self.facts.items()]
+        options = _options()
+        # a set compiles what it was given, so its options have to outlive it
+        lines = re2.Set.SearchSet(options)
+        for pattern, _ in meanings:
+            lines.Add(pattern)
+        lines.Compile()
+        words = [REPORT_WORDS, TRAFFIC_WORDS, *(pattern for pattern, _ in meanings)]
+        put = functools.partial(object.__setattr__, self)
+        put("scanner", _line_scanner(words))
+        put("early_scanner", _line_scanner([*words, KERNEL_STAMP.pattern]))
+        put("_set", lines)
+        put("_meanings", tuple(meaning for _, meaning in meanings))
+
+    def meanings(self, text: str) -> list[Any]:
+        """PhaseMarks, names of events (str), Signatures and Facts that occur in a clean line."""
+        return [self._meanings[index] for index in sorted(self._set.Match(text) or ())]
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.never_capture = True
+    options.one_line = False
+    options.max_mem = 256 << 20
+    return options
+
+
+def _line_scanner(patterns: Iterable[str]) -> Any:
+    """An automaton whose matches are the whole lines in which one of the patterns occurs."""
+    options = _options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    anywhere = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re2.compile(f"(?m)^.*(?:{anywhere}).*$".encode("latin-1"), options)
+
+
+@functools.cache
+def load() -> Signatures:
+    """The shipped signatures. ConfigError names entry and key of what is wrong in the file."""
+    text = resources.files("hil.console").joinpath(NAME).read_text(encoding="utf-8")
+    return parse(text, NAME)
+
+
+def parse(text: str, source: str) -> Signatures:
+    """Signatures from YAML text; `source` is what messages call the file."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: {' '.join(str(error).split())}") from error
+    problems: list[str] = []
+
+    def entries(section: str, make: Any) -> tuple[Any, ...]:
+        made = []
+        for index, entry in enumerate(data[section]):
+            try:
+                made.append(make(entry))
+            except (TypeError, ValueError, re.error) as error:
+                problems.append(f"{section}[{index}]: {error}")
+        return tuple(made)
+
+    phases = entries("phases", lambda e: PhaseMark(**{**e, "phase": Phase(e["phase"])}))
+    signatures = entries("signatures", _signature)
+    reports = entries("reports", lambda e: ReportRule(**e))
+    events = data["events"]
+    for signature in signatures:
+        if signature.until not in (None, END, LOGIN, *events):
+            problems.append(
+                f"signatures: {signature.category}: until: no event {signature.until!r}"
+                + suggestion(signature.until, events)
+            )
+        for name in signature.facts:
+            if name not in data["facts"]:
+                problems.append(
+                    f"signatures: {signature.category}: facts: no fact {name!r}"
+                    + suggestion(name, data["facts"])
+                )
+    if problems:
+        raise ConfigError("\n".join(f"{source}: {problem}" for problem in problems))
+    return Signatures(
+        phases, events, data["facts"], signatures, reports, data["device_drivers"]
+    )
+
+
+def _signature(entry: dict[str, Any]) -> Signature:
+    lists = ("stage", "leads_to", "key", "fields", "facts", "examples")
+    made = Signature(**{k: tuple(v) if k in lists else v for k, v in entry.items()})
+    for pattern in (made.pattern, *made.fields):
+        re.compile(pattern)
+    for name, value, known in (
+        ("severity", made.severity, get_args(Severity)),
+        ("blame", made.blame, get_args(Blame)),
+    ):
+        if value not in known:
+            raise ValueError(f"{made.category}: {name}: {value!r}; there are {', '.join(known)}")
+    return made
