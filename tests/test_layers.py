@@ -18,6 +18,8 @@ IMPURE = {
 }
 PURE = (
     "boards/model.py",
+    "console/phases.py",
+    "results/known_issues.py",
     "results/summary.py",
     "strategies/recipe.py",
     "virtual/qemu.py",
@@ -25,8 +27,8 @@ PURE = (
 )
 # Each layer may import those before it.
 LAYERS = (
-    {"errors", "clock", "agent"},
-    {"boards", "results.summary"},
+    {"errors", "clock", "agent", "console.model", "console.phases"},
+    {"boards", "results.summary", "results.known_issues"},
     {
         "console.driver",
         "resources",

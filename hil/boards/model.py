@@ -6,6 +6,7 @@ is a key that must be there. `problems()` of a class yields (key, text) for what
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from typing import Annotated, Literal
 
 import attrs
 
+from hil.console.model import Phase
+from hil.console.phases import Limits
 from hil.errors import ConfigError
 
 # A memory address of the boot loader.
@@ -125,6 +128,47 @@ class Deadlines:
 
 
 @attrs.frozen
+class PhaseLimits:
+    """Longest time in one phase of a boot and longest silence in it, in seconds."""
+
+    deadline: float
+    silence: float
+
+    def problems(self) -> Problems:
+        for field in attrs.fields(PhaseLimits):
+            if not 0 < getattr(self, field.name) < math.inf:
+                yield field.name, "must be more than 0 seconds, and finite"
+        if self.silence > self.deadline:
+            yield "silence", f"must not be more than the deadline, {self.deadline:g} seconds"
+
+
+@attrs.frozen
+class Phases:
+    """First limits of the phases of a boot, by the names of `hil.console.model.Phase`.
+
+    They hold until enough boots of the board are known. A phase that is left out has none.
+    """
+
+    power: PhaseLimits | None = None
+    spl: PhaseLimits | None = None
+    firmware: PhaseLimits | None = None
+    uboot: PhaseLimits | None = None
+    tftp: PhaseLimits | None = None
+    uboot_handover: PhaseLimits | None = None
+    kernel: PhaseLimits | None = None
+    network: PhaseLimits | None = None
+    nfs: PhaseLimits | None = None
+    init: PhaseLimits | None = None
+    login: PhaseLimits | None = None
+    ssh: PhaseLimits | None = None
+
+    def limits(self) -> dict[Phase, Limits]:
+        """What PhaseWatch wants."""
+        named = ((phase, getattr(self, phase.value)) for phase in Phase)
+        return {phase: Limits(given.deadline, given.silence) for phase, given in named if given}
+
+
+@attrs.frozen
 class Virtual:
     """The board is a machine of the virtual lab."""
 
@@ -150,6 +194,7 @@ class BoardProfile:
     ports: tuple[Port, ...]
     deadlines: Deadlines
     kernel_options: tuple[str, ...]
+    phases: Phases = attrs.field(factory=Phases)
     modules: tuple[str, ...] = ()
     firmware: tuple[str, ...] = ()
     virtual: Virtual | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
-from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -163,18 +163,25 @@ class Classifier:
             if self._cutter.busy:
                 start, end = position, block.find(b"\n", position)
             else:
-                early = self._tracker.awaits_kernel
-                scanner = self._signatures.early_scanner if early else self._signatures.scanner
-                match = scanner.search(block, position)
+                match = self._scanner().search(block, position)
                 if match is None:
                     break
-                start, end = match.span()
+                start = block.rfind(b"\n", 0, match.start()) + 1
+                end = block.find(b"\n", start)
             self._lines += block.count(b"\n", counted, start)
             counted = start
             self._line(block[start:end], self._lines + 1, self._before(block, start))
             position = end + 1
         self._lines += block.count(b"\n", counted)
         self._previous = block[block.rfind(b"\n", 0, len(block) - 1) + 1 : -1]
+
+    def _scanner(self) -> Any:
+        phase = self._tracker.phase
+        return self._signatures.scanner(
+            early=self._tracker.awaits_kernel,
+            begun=phase is not None and phase.rank >= Phase.INIT.rank,
+            traffic=self._traffic.busy,
+        )
 
     def _before(self, block: bytes, start: int) -> str:
         """The line before the one at `start`, which may be the last of the block before."""
@@ -187,7 +194,8 @@ class Classifier:
     def _line(self, raw: bytes, number: int, previous: str) -> None:
         text = without_stamps(raw.decode(errors="replace"))
         matched: list[Signature] = []
-        for meaning in self._signatures.meanings(text):
+        meanings = self._signatures.meanings(text)
+        for meaning in meanings:
             if isinstance(meaning, PhaseMark):
                 self._take_mark(meaning, text, number)
             elif isinstance(meaning, str):
@@ -201,10 +209,11 @@ class Classifier:
         if matched and not text.startswith(_SOURCE_LINE):
             # the most telling one: the others are its more general relatives
             self._held.append((max(matched, key=lambda one: one.weight), text, number))
-        self._traffic.line(text, number)
-        reports = self._cut(text, number, previous)
-        for report in reports:
-            self._take_report(report)
+        if signatures.TRAFFIC in meanings:
+            self._traffic.line(text, number)
+        if self._cutter.busy or signatures.REPORT in meanings:
+            for report in self._cut(text, number, previous):
+                self._take_report(report)
         if not self._cutter.busy:
             self._release_held(None)
 
@@ -289,7 +298,8 @@ class Classifier:
         if known := self._seen.get(key):
             known.count += 1
             known.cleared = False
-            merged = {**known.finding.details, **details, "count": known.count}
+            # the first of several is the one that the line tells
+            merged = {**details, **known.finding.details, "count": known.count}
             lines = (*known.finding.lines, text)[: judge.EVIDENCE_LINES]
             known.finding = attrs.evolve(
                 known.finding,

@@ -82,7 +82,9 @@ def _of(
     finding = cause.finding
     first = signs[0].finding if signs else finding
     driver = finding.driver or next((s.finding.driver for s in signs if s.finding.driver), None)
-    details: dict[str, Any] = dict(finding.details)
+    details: dict[str, Any] = {}
+    for one in (*signs, cause):
+        details |= one.finding.details
     others = [f.finding.category for f in failures if f is not cause and f not in signs]
     if others:
         details["also"] = list(dict.fromkeys(others))

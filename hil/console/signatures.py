@@ -6,6 +6,7 @@ the lines in which some pattern occurs, and only there RE2's set tells which one
 
 from __future__ import annotations
 
+import enum
 import functools
 import re
 from collections.abc import Iterable, Mapping
@@ -38,7 +39,21 @@ REPORT_WORDS = (
 # While the boot loader still speaks, the kernel's first word is any line with its time stamp.
 KERNEL_STAMP = re.compile(r"^\[ *\d+\.\d{6}\]")
 # Lines that traffic.py follows.
-TRAFFIC_WORDS = r" rx/s|% packet loss|\(ifindex \d+; |xdp-bench |Link is |^\^C|^Totals:|^  Packets received"
+TRAFFIC_BEGINS = r"\(ifindex \d+; |xdp-bench "
+TRAFFIC_WORDS = rf" rx/s|{TRAFFIC_BEGINS}|Link is |^\^C|^Totals:|^  Packets received"
+
+
+
+class Reader(enum.Enum):
+    """Who else wants to see a line."""
+
+    REPORT = enum.auto()
+    TRAFFIC = enum.auto()
+
+
+REPORT, TRAFFIC = Reader
+# early, begun, traffic
+ScannerKey = tuple[bool, bool, bool]
 
 
 @attrs.frozen
@@ -69,6 +84,11 @@ class Signature:
     facts: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     hint: str | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether it may come when user space runs already."""
+        return not self.stage or "userspace" in self.stage
 
     def details(self, text: str) -> dict[str, str]:
         """Named groups of pattern and fields in a line; a name's digits at its end are dropped."""
@@ -114,32 +134,57 @@ class Signatures:
     signatures: tuple[Signature, ...]
     reports: tuple[ReportRule, ...]
     device_drivers: Mapping[str, str]
-    scanner: Any = attrs.field(init=False, eq=False, repr=False)
-    early_scanner: Any = attrs.field(init=False, eq=False, repr=False)
+    _scanners: dict[ScannerKey, Any] = attrs.field(init=False, eq=False, repr=False, factory=dict)
     _set: Any = attrs.field(init=False, eq=False, repr=False)
-    _meanings: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False)
+    _meanings: tuple[tuple[str, Any], ...] = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         meanings: list[tuple[str, Any]] = [(mark.pattern, mark) for mark in self.phases]
         meanings += [(pattern, name) for name, pattern in self.events.items()]
         meanings += [(signature.pattern, signature) for signature in self.signatures]
         meanings += [(pattern, Fact(name, pattern)) for name, pattern in self.facts.items()]
+        meanings += [(REPORT_WORDS, REPORT), (TRAFFIC_WORDS, TRAFFIC)]
         options = _options()
         # a set compiles what it was given, so its options have to outlive it
         lines = re2.Set.SearchSet(options)
         for pattern, _ in meanings:
             lines.Add(pattern)
         lines.Compile()
-        words = [REPORT_WORDS, TRAFFIC_WORDS, *(pattern for pattern, _ in meanings)]
-        put = functools.partial(object.__setattr__, self)
-        put("scanner", _line_scanner(words))
-        put("early_scanner", _line_scanner([*words, KERNEL_STAMP.pattern]))
-        put("_set", lines)
-        put("_meanings", tuple(meaning for _, meaning in meanings))
+        object.__setattr__(self, "_set", lines)
+        object.__setattr__(self, "_meanings", tuple(meanings))
+
+    def scanner(self, *, early: bool, begun: bool, traffic: bool) -> Any:
+        """Automaton that finds places in lines of bytes at which to look.
+
+        early    the boot loader speaks, and a kernel's line is news
+        begun    user space runs: how it came there is none any more
+        traffic  a measurement is being followed
+        """
+        key = (early, begun, traffic)
+        if key not in self._scanners:
+            words = [pattern for pattern, meaning in self._meanings if self._matters(meaning, key)]
+            words.append(TRAFFIC_WORDS if traffic else TRAFFIC_BEGINS)
+            self._scanners[key] = _scanner([*words, KERNEL_STAMP.pattern] if early else words)
+        return self._scanners[key]
+
+    def _matters(self, meaning: Any, key: ScannerKey) -> bool:
+        _, begun, _ = key
+        if meaning is TRAFFIC:
+            return False
+        if not begun:
+            return True
+        if isinstance(meaning, PhaseMark):
+            return meaning.restart or meaning.phase.rank > Phase.INIT.rank
+        if isinstance(meaning, Fact):
+            return any(meaning.name in one.facts for one in self.signatures if one.late)
+        if isinstance(meaning, str):
+            waiting = [one for one in self.signatures if one.until == meaning]
+            return not waiting or any(one.late for one in waiting)
+        return True
 
     def meanings(self, text: str) -> list[Any]:
-        """PhaseMarks, names of events (str), Signatures and Facts that occur in a clean line."""
-        return [self._meanings[index] for index in sorted(self._set.Match(text) or ())]
+        """PhaseMarks, names of events (str), Signatures, Facts and Readers of a clean line."""
+        return [self._meanings[index][1] for index in sorted(self._set.Match(text) or ())]
 
 
 def _options() -> Any:
@@ -150,12 +195,15 @@ def _options() -> Any:
     return options
 
 
-def _line_scanner(patterns: Iterable[str]) -> Any:
-    """An automaton whose matches are the whole lines in which one of the patterns occurs."""
+def _scanner(patterns: Iterable[str]) -> Any:
+    """An automaton that finds places where one of the patterns occurs in lines of bytes.
+
+    It must not ask for the whole line: going back to a line's beginning costs RE2 its fast path.
+    """
     options = _options()
     options.encoding = re2.Options.Encoding.LATIN1
     anywhere = "|".join(f"(?:{pattern})" for pattern in patterns)
-    return re2.compile(f"(?m)^.*(?:{anywhere}).*$".encode("latin-1"), options)
+    return re2.compile(f"(?m){anywhere}".encode("latin-1"), options)
 
 
 @functools.cache

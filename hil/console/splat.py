@@ -56,8 +56,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"suspicious RCU|bad unlock balance|held lock freed|lock held|Nested lock|"
             r"trying to register non-static|[\w-]+-safe -> [\w-]+-unsafe)|\[ BUG: |possible deadlock",
         ),
-        ("refcount", r"^refcount_t: "),
-        ("list_corruption", r"^list_(?:add|del) (?:corruption|double)"),
+        ("refcount", r"^\s*refcount_t: "),
+        ("list_corruption", r"^\s*list_(?:add|del) (?:corruption|double)"),
         ("netdev_watchdog", r"NETDEV WATCHDOG: "),
         ("bug", r"kernel BUG at |Kernel BUG at |BUG: Bad |BUG: spinlock|BUG: non-zero|BUG! "),
         (
@@ -268,8 +268,8 @@ class Cutter:
 
     def __init__(self) -> None:
         self._drafts: dict[str | None, _Draft] = {}
-        # line number and draft of the report that a panic may follow from
-        self._last: tuple[int, bool] = (-_AFTERMATH_LINES, False)
+        # where the last report ended: a panic may follow from it
+        self._ended = -_AFTERMATH_LINES
         self._aftermath: _Draft | None = None
 
     @property
@@ -348,8 +348,7 @@ class Cutter:
             draft.numbers.add(number - 1)
         draft.take(line, number)
         if kind == "panic" and _AFTERMATH.search(line.body):
-            at, fatal = self._last
-            if fatal and number - at <= _AFTERMATH_LINES:
+            if number - self._ended <= _AFTERMATH_LINES:
                 self._aftermath = draft
         self._drafts[line.caller] = draft
 
@@ -385,13 +384,15 @@ class Cutter:
         if draft is self._aftermath:
             self._aftermath = None
             return []
-        self._last = (number, True)
+        self._ended = number
         return [draft.report()]
 
 
 def _kind(body: str) -> str | None:
     if _CUT.search(body):
         return CUT_HERE
+    if _END.search(body):
+        return None
     return next((kind for kind, pattern in _KINDS if pattern.search(body)), None)
 
 

@@ -15,7 +15,6 @@ _MODE = re.compile(r"(?:-m|--mode) (?P<mode>native|skb|hw)")
 _RATE = re.compile(r"(?:^Summary|^\S+->\S+|^\S+:\d+)\s+(?P<rate>[\d,.'\u00a0]+) rx/s")
 _LINK = re.compile(r"(?P<iface>[\w.]+): (?:NIC )?Link is (?P<state>Up|Down)", re.IGNORECASE)
 _END = re.compile(r"^\^C|^\s+(?:Packets received|Duration)\s*:|^Totals:")
-_LOSS = re.compile(r"(?P<loss>\d+)% packet loss")
 # After a link came up the first interval is a partial one.
 _WARM_UP = 1
 _STEADY = 2
@@ -29,7 +28,11 @@ class TrafficWatch:
         self._run: re.Match[str] | None = None
         self._rates: list[tuple[int, int, str]] = []
         self._found: Finding | None = None
-        self._loss: int | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run has begun and not ended."""
+        return self._run is not None
 
     def line(self, text: str, number: int) -> None:
         if match := _MODE.search(text):
@@ -38,8 +41,6 @@ class TrafficWatch:
             self._run, self._rates = match, []
         elif self._run is not None:
             self._follow(text, number)
-        if match := _LOSS.search(text):
-            self._loss = int(match["loss"])
 
     def _follow(self, text: str, number: int) -> None:
         assert self._run is not None
