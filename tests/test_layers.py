@@ -18,7 +18,18 @@ IMPURE = {
 }
 PURE = (
     "boards/model.py",
+    "console/boot.py",
+    "console/classify.py",
+    "console/collected.py",
+    "console/drivers.py",
+    "console/judge.py",
+    "console/lines.py",
+    "console/model.py",
     "console/phases.py",
+    "console/printk.py",
+    "console/signatures.py",
+    "console/splat.py",
+    "console/traffic.py",
     "results/known_issues.py",
     "results/summary.py",
     "strategies/recipe.py",
@@ -28,9 +39,13 @@ PURE = (
 # Each layer may import those before it.
 LAYERS = (
     {"errors", "clock", "agent", "console.model", "console.phases"},
-    {"boards", "results.summary", "results.known_issues"},
+    {"boards", "console", "results.summary", "results.known_issues"},
     {
         "console.driver",
+        "console.monitor",
+        "console.failure",
+        "console.log",
+        "console.kmsg",
         "resources",
         "link_partner",
         "runners",

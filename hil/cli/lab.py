@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import click
 import requests
 
-from hil.errors import LabError
-from hil.virtual import assets, registry, supervisor
+from hil.errors import ConfigError, LabError
+from hil.virtual import assets, registry, replay, supervisor
 from hil.virtual.cache import Cache
 from hil.virtual.registry import LabRecord
 from hil.virtual.session import recover
@@ -32,13 +34,35 @@ def setup() -> None:
 
 @lab.command()
 @_name
-@click.option("--board", default=DEFAULT_BOARD, show_default=True, help="Virtual board profile.")
-def up(name: str, board: str) -> None:
+@click.option("--board", help=f"Virtual board profile.  [default: {DEFAULT_BOARD}]")
+@click.option(
+    "--replay",
+    "log",
+    metavar="LOG",
+    type=click.Path(path_type=Path),
+    help="Instead of a virtual board, play this console log at each power-on.",
+)
+@click.option("--speed", type=float, help="Play it so many times faster.  [default: 1]")
+def up(name: str, board: str | None, log: Path | None, speed: float | None) -> None:
     """Bring a virtual lab up; it stays until `hil lab down`."""
     record = LabRecord.named(name)
-    require_root()
+    if log is None and speed is not None:
+        raise ConfigError("--speed: only a replay has one; add --replay LOG")
+    if log is not None and board is not None:
+        raise ConfigError("--board: a replay needs no profile; leave out --board or --replay")
+    if log is None:
+        require_root()
     for dead in registry.reap_dead_labs():
         click.echo(f"lab {dead}: the remains of a killed run were removed")
+    if log is None:
+        _bring_up(record, board or DEFAULT_BOARD)
+    else:
+        _bring_up_replay(record, log, 1.0 if speed is None else speed)
+    _show([record])
+
+
+def _bring_up(record: LabRecord, board: str) -> None:
+    name = record.name
     if record.alive:
         click.echo(f"lab {name} is up already")
         if recover(record):
@@ -47,7 +71,13 @@ def up(name: str, board: str) -> None:
         _prepare()
         supervisor.up(name, board)
         click.echo(f"lab {name} is up")
-    _show([record])
+
+
+def _bring_up_replay(record: LabRecord, log: Path, speed: float) -> None:
+    """A lab that is up already has another log, or none: that is an error here."""
+    replay.check(log, speed)
+    supervisor.up(record.name, replay.BOARD, log=log, speed=speed)
+    click.echo(f"lab {record.name} is up")
 
 
 @lab.command()
@@ -101,15 +131,23 @@ def _show(records: list[LabRecord]) -> None:
         elif state is None:
             click.echo("  state         starting")
         else:
-            facts = {
-                "board": f"{state['board']} ({state['accelerator']})",
-                "power": f"{_power(state['power'])} ({state['power']})",
-                "serial port": state["serial"],
-                "ssh": f"ssh -i {state['key']} -p {state['ssh_port']} root@127.0.0.1",
-                "link partner": f"ip netns exec {state['link_partner']} ...",
-            }
-            for name, fact in facts.items():
+            for name, fact in _facts(state).items():
                 click.echo(f"  {name:13} {fact}")
+
+
+def _facts(state: dict[str, Any]) -> dict[str, str]:
+    console = {
+        "power": f"{_power(state['power'])} ({state['power']})",
+        "serial port": state["serial"],
+    }
+    if state["board"] == replay.BOARD:
+        return {"board": f"{replay.BOARD} of {state['log']} (speed {state['speed']:g})", **console}
+    return {
+        "board": f"{state['board']} ({state['accelerator']})",
+        **console,
+        "ssh": f"ssh -i {state['key']} -p {state['ssh_port']} root@127.0.0.1",
+        "link partner": f"ip netns exec {state['link_partner']} ...",
+    }
 
 
 def _power(url: str) -> str:

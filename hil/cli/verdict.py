@@ -47,6 +47,5 @@ def _proof(finding: Finding) -> Iterator[str]:
     yield f"  line {finding.line_number}, {finding.severity}: {finding.category}"
     for line in finding.lines[:_EVIDENCE_LINES]:
         yield f"    | {line}"
-    if hidden := len(finding.lines) - _EVIDENCE_LINES:
-        if hidden > 0:
-            yield f"    | ... {hidden} more"
+    if len(finding.lines) > _EVIDENCE_LINES:
+        yield f"    | ... {len(finding.lines) - _EVIDENCE_LINES} more"

@@ -15,6 +15,7 @@ import attrs
 
 from hil.console import judge, signatures
 from hil.console.boot import BootTracker, Reset
+from hil.console.collected import Collected, Seen
 from hil.console.lines import LineSplitter, without_stamps
 from hil.console.model import Finding, Phase, Verdict
 from hil.console.signatures import Fact, PhaseMark, ReportRule, Signature, Signatures
@@ -25,23 +26,10 @@ _EMBEDDED_STAMP = re.compile(r"(?<=.)(?=\[ *\d+\.\d{6}\])")
 _NUMBER = re.compile(r"0x[0-9a-f]+|-?\d+")
 # How pytest shows the line of code that raised what comes after it.
 _SOURCE_LINE = ">   "
+# Reports that may still be told more completely.
+_OPEN_REPORTS = 16
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n"
 _CAPTURE_GLYPHS = re.compile("[收发][←→][◆◇]".encode())
-
-
-@attrs.define
-class Seen:
-    """A finding and what became of it; `boot` tells the boots of one log apart."""
-
-    finding: Finding
-    boot: int
-    until: str | None = None
-    leads_to: tuple[str, ...] = ()
-    weight: int = 0
-    vote: str | None = None
-    hint: str | None = None
-    cleared: bool = False
-    count: int = 1
 
 
 @attrs.define
@@ -71,10 +59,9 @@ class Classifier:
         self._traffic = TrafficWatch()
         self._lines = 0
         self._previous = b""
-        self._seen: dict[object, Seen] = {}
+        self._collected = Collected()
         self._held: list[tuple[Signature, str, int]] = []
-        self._provisional: dict[int, object] = {}
-        self._new: list[object] = []
+        self._provisional: dict[int, tuple[object, ...]] = {}
         self.facts = Facts()
 
     @property
@@ -95,7 +82,7 @@ class Classifier:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All so far, in the order of their first lines."""
-        found = [seen.finding for seen in self._seen.values()]
+        found = [seen.finding for seen in self._collected.all()]
         return tuple(sorted(found, key=lambda finding: finding.line_number))
 
     def expect_restart(self) -> None:
@@ -107,20 +94,20 @@ class Classifier:
         if block := self._splitter.feed(data):
             self._measure(block)
             self._scan(block)
-        return self._take_new()
+        return self._collected.take_new()
 
     def quiet(self) -> list[Finding]:
         """Nothing more came for a while: what the report that is open says so far, and a prompt."""
         self._look_at_prompt(self._splitter.unfinished)
         for report in copy.deepcopy(self._cutter).close():
             self._take_report(report)
-        return self._take_new()
+        return self._collected.take_new()
 
     def verdict(self) -> Verdict:
         """What the log says when it ends here. Nothing of the state changes."""
         end = copy.deepcopy(self)
         end._finish()
-        return judge.verdict(list(end._seen.values()), end._tracker, end.facts)
+        return judge.verdict(end._collected.all(), end._tracker, end.facts)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Classifier:
         twin = Classifier.__new__(Classifier)
@@ -139,7 +126,8 @@ class Classifier:
             self._take_report(report)
         self._release_held(None)
         if found := self._traffic.finish():
-            self._add((found.category, found.line_number), Seen(found, self._tracker.boot, weight=20))
+            boot = self._tracker.boot
+            self._collected.add((boot, found.category), Seen(found, boot, weight=20))
 
     # Scanning
 
@@ -234,15 +222,12 @@ class Classifier:
     # What lines mean
 
     def _take_mark(self, mark: PhaseMark, text: str, number: int) -> None:
-        if mark.restart and any(
-            seen.boot == self._tracker.boot and judge.ends_boot(seen)
-            for seen in self._seen.values()
-        ):
+        if mark.restart and self._collected.crashed(self._tracker.boot):
             self._tracker.explain_restart()
         if reset := self._tracker.mark(mark, number):
             self._take_reset(reset, text, number)
         if mark.phase is Phase.LOGIN:
-            self._clear(signatures.LOGIN)
+            self._collected.settle(signatures.LOGIN)
 
     def _take_reset(self, reset: Reset, text: str, number: int) -> None:
         begun = reset.stage in ("kernel", "userspace", "uboot_handover")
@@ -258,23 +243,18 @@ class Classifier:
             lines=(text,),
         )
         # of all boots of this log: the loop is one fault
-        key = ("reset_loop", reset.stage)
-        if known := self._seen.get(key):
+        key = (None, "reset_loop", reset.stage)
+        if known := self._collected.get(key):
             known.finding = attrs.evolve(known.finding, details=finding.details)
             known.boot = self._tracker.boot - 1
         else:
-            self._add(key, Seen(finding, self._tracker.boot - 1, weight=21))
+            self._collected.add(key, Seen(finding, self._tracker.boot - 1, weight=21))
 
     def _take_event(self, name: str) -> None:
         self.facts.events.add(name)
         if name == "reset_on_purpose":
             self._tracker.explain_restart()
-        self._clear(name)
-
-    def _clear(self, event: str) -> None:
-        for seen in self._seen.values():
-            if seen.until == event:
-                seen.cleared = True
+        self._collected.settle(name)
 
     def _release_held(self, report: Report | None) -> None:
         """Make findings of signatures, except of lines that a report has told already."""
@@ -295,9 +275,8 @@ class Classifier:
             signature.category,
             *(driver if name == "driver" else details.get(name) for name in signature.key),
         )
-        if known := self._seen.get(key):
-            known.count += 1
-            known.cleared = False
+        if known := self._collected.get(key):
+            self._collected.again(key, known)
             # the first of several is the one that the line tells
             merged = {**details, **known.finding.details, "count": known.count}
             lines = (*known.finding.lines, text)[: judge.EVIDENCE_LINES]
@@ -323,7 +302,7 @@ class Classifier:
         )
         seen = Seen(finding, self._tracker.boot, signature.until, signature.leads_to)
         seen.weight, seen.vote, seen.hint = signature.weight, signature.vote, signature.hint
-        self._add(key, seen)
+        self._collected.add(key, seen)
 
     def _driver_of(self, device: str | None) -> str | None:
         for pattern, driver in self._signatures.device_drivers.items():
@@ -358,11 +337,9 @@ class Classifier:
             details=report.details,
             lines=report.lines,
         )
-        key: tuple[object, ...] = (boot, "report", report.fingerprint)
-        if provisional := self._provisional.get(report.line_number):
-            key = provisional
+        key = self._provisional.get(report.line_number) or self._report_key(report)
         seen = Seen(finding, boot, weight=rule.weight, vote=rule.vote)
-        if known := self._seen.get(key):
+        if known := self._collected.get(key):
             if known.finding.line_number == report.line_number:
                 known.finding = finding
             else:
@@ -371,8 +348,18 @@ class Classifier:
                     known.finding, details={**known.finding.details, "count": known.count}
                 )
             return
-        self._provisional[report.line_number] = key
-        self._add(key, seen)
+        self._provisional = {report.line_number: key, **self._provisional}
+        if len(self._provisional) > _OPEN_REPORTS:
+            self._provisional.popitem()
+        self._collected.add(key, seen)
+
+    def _report_key(self, report: Report) -> tuple[object, ...]:
+        """What a signature knows as well has that signature's key: both tell the same."""
+        boot = self._tracker.boot
+        for signature in self._signatures.signatures:
+            if signature.category == report.kind:
+                return (boot, report.kind, *(report.details.get(name) for name in signature.key))
+        return (boot, "report", report.fingerprint)
 
     def _rule(self, report: Report) -> ReportRule:
         return next(
@@ -380,14 +367,6 @@ class Classifier:
             for rule in self._signatures.reports
             if rule.kind in (report.kind, "any") and re.search(rule.message, report.message)
         )
-
-    def _add(self, key: object, seen: Seen) -> None:
-        self._seen[key] = seen
-        self._new.append(key)
-
-    def _take_new(self) -> list[Finding]:
-        new, self._new = self._new, []
-        return [self._seen[key].finding for key in new]
 
 
 def _normal(text: str) -> str:

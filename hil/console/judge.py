@@ -1,4 +1,4 @@
-"""From findings to one verdict: which is the cause, whose fault it is, and what a bisect counts. Pure."""
+"""From findings to one verdict: the cause, whose fault it is, what a bisect counts. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from hil.console.boot import BootTracker
+from hil.console.collected import Seen
 from hil.console.model import Blame, Finding, Phase, Verdict, Vote
 
 if TYPE_CHECKING:
-    from hil.console.classify import Facts, Seen
+    from hil.console.classify import Facts
 
 EVIDENCE_LINES = 40
 # A console at the wrong speed or with a dead wire shows more than this part of odd bytes.
 GARBLED_SHARE = 0.1
-# A finding of this weight is a crash: what restarts after it is no riddle.
-_CRASH = 30
 
 # What it is called when the boot stops in a phase without a word, and whose fault that is.
 _SILENT: dict[Phase, tuple[str, Blame]] = {
@@ -36,28 +35,24 @@ _SILENT: dict[Phase, tuple[str, Blame]] = {
 }
 
 
-def ends_boot(seen: Seen) -> bool:
-    """Whether a restart after this finding is only what follows from it."""
-    return seen.finding.severity == "fatal" and seen.weight >= _CRASH
-
-
-def counts(seen: Seen) -> bool:
-    """Whether the finding makes the log a failure."""
-    if seen.cleared:
-        return False
-    return seen.finding.severity != "warning" or seen.until is not None
-
-
 def verdict(found: Sequence[Seen], tracker: BootTracker, facts: Facts) -> Verdict:
     """The verdict on a log that ends here."""
     found = sorted(found, key=lambda seen: seen.finding.line_number)
-    failures = [seen for seen in found if counts(seen)]
+    failures = [seen for seen in found if seen.counts]
     findings = tuple(seen.finding for seen in found)
     if not failures:
         return _without_failure(findings, tracker, facts)
     # the cause may be something that alone would fail nothing
-    suspects = [seen for seen in found if counts(seen) or (seen.weight > 15 and not seen.cleared)]
-    causes = [one for one in suspects if not any(_is_sign_of(one, other) for other in failures)]
+    suspects = [seen for seen in found if seen.counts or (seen.weight > 15 and not seen.cleared)]
+    by_category: dict[str, list[Seen]] = {}
+    for seen in failures:
+        by_category.setdefault(seen.finding.category, []).append(seen)
+
+    def is_cause(one: Seen) -> bool:
+        later = (other for name in one.leads_to for other in by_category.get(name, ()))
+        return not any(_is_sign_of(one, other) for other in later)
+
+    causes = [one for one in suspects if is_cause(one)]
     cause = max(causes or failures, key=lambda seen: seen.weight)
     signs = [seen for seen in found if _is_sign_of(seen, cause)]
     return _of(cause, signs, failures, findings, facts)
@@ -144,6 +139,4 @@ def silent(verdict: Verdict, phase: Phase, facts: Facts) -> Verdict:
         category = "uboot_prompt"
     if category == "kernel_silent":
         details["hint"] = "a hang, or a lost console: check console= and earlycon=, or ask by ssh"
-    return attrs.evolve(
-        verdict, stage=phase.stage, category=category, blame=blame, details=details
-    )
+    return attrs.evolve(verdict, stage=phase.stage, category=category, blame=blame, details=details)

@@ -30,7 +30,9 @@ _AT = re.compile(
     rf"{_FUNCTION}{_MODULE}(?:, CPU#\d+: (?P<task>.+)/(?P<pid>\d+))?"
 )
 _TASK = (
-    re.compile(r"PID: (?P<pid>\d+)[ ,].*?[Cc]omm: (?P<task>.+?)(?: (?:Not tainted|Tainted|Kdump)|$)"),
+    re.compile(
+        r"PID: (?P<pid>\d+)[ ,].*?[Cc]omm: (?P<task>.+?)(?: (?:Not tainted|Tainted|Kdump)|$)"
+    ),
     re.compile(r"task:(?P<task>\S+) +state:\S.*pid: *(?P<pid>\d+)"),
     re.compile(r"Process (?P<task>.+?) \(pid: (?P<pid>\d+)"),
     re.compile(r"by task (?P<task>\S+)/(?P<pid>\d+)"),

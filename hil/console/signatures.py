@@ -1,4 +1,4 @@
-"""The signatures of console lines, from their data file, compiled for scanning. Pure but for the file.
+"""The signatures of console lines, compiled for scanning. Pure but for the data file.
 
 Scanning has two steps, because logs are large and hardly any line matters: one RE2 automaton finds
 the lines in which some pattern occurs, and only there RE2's set tells which ones.
@@ -41,7 +41,6 @@ KERNEL_STAMP = re.compile(r"^\[ *\d+\.\d{6}\]")
 # Lines that traffic.py follows.
 TRAFFIC_BEGINS = r"\(ifindex \d+; |xdp-bench "
 TRAFFIC_WORDS = rf" rx/s|{TRAFFIC_BEGINS}|Link is |^\^C|^Totals:|^  Packets received"
-
 
 
 class Reader(enum.Enum):
@@ -248,14 +247,13 @@ def parse(text: str, source: str) -> Signatures:
                 )
     if problems:
         raise ConfigError("\n".join(f"{source}: {problem}" for problem in problems))
-    return Signatures(
-        phases, events, data["facts"], signatures, reports, data["device_drivers"]
-    )
+    return Signatures(phases, events, data["facts"], signatures, reports, data["device_drivers"])
 
 
 def _signature(entry: dict[str, Any]) -> Signature:
     lists = ("stage", "leads_to", "key", "fields", "facts", "examples")
-    made = Signature(**{k: tuple(v) if k in lists else v for k, v in entry.items()})
+    values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in entry.items()}
+    made = Signature(**values)
     for pattern in (made.pattern, *made.fields):
         re.compile(pattern)
     for name, value, known in (

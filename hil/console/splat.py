@@ -1,7 +1,7 @@
 """Reports of the kernel, cut out of the lines between which they stand. Pure.
 
 A report (oops, warning, stall ...) has a first line that says what it is, and a body: registers,
-task, call trace. Other writers' lines stand between; where the kernel names the caller of each line,
+task, call trace. Other writers' lines stand between; where the kernel names each line's caller,
 reports of several CPUs are told apart by it. A panic that only ends what a report began belongs to
 that report.
 """
@@ -88,7 +88,9 @@ _DETAILS = (
     ),
     re.compile(r"soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<seconds>\d+)s"),
     re.compile(r"INFO: task (?P<task>.+:\d+) .*blocked .*for more than (?P<seconds>\d+) s"),
-    re.compile(r"virtual address (?P<address>[0-9a-f]{8,16})|, address: (?P<address2>[0-9a-f]{8,16})"),
+    re.compile(
+        r"virtual address (?P<address>[0-9a-f]{8,16})|, address: (?P<address2>[0-9a-f]{8,16})"
+    ),
     re.compile(r"task:(?P<stalled_task>\S+) +state:R"),
     re.compile(r"(?P<access>Read|Write) of size (?P<size>\d+)"),
     re.compile(r"\(t=(?P<jiffies>\d+) jiffies"),
@@ -165,13 +167,13 @@ class _Draft:
         if re.match(r"\s*(?:[Cc]all [Tt]race|Backtrace)", body):
             self.trace_over = bool(self.frames)
             self.in_trace = True
-        elif re.match(r"\s*(?:Allocated by|Freed by|Last potentially|Code: |---\[|Modules linked)", body):
+        elif re.match(
+            r"\s*(?:Allocated by|Freed by|Last potentially|Code: |---\[|Modules linked)", body
+        ):
             self.trace_over = self.trace_over or bool(self.frames)
         elif not self.trace_over and len(self.frames) < DEEPEST_TRACE:
             # LR and "Last ..." name functions too, but with a word before them
-            self.frames += [
-                frame for frame in printk.frames(body) if frame not in self.frames[-1:]
-            ]
+            self.frames += [frame for frame in printk.frames(body) if frame not in self.frames[-1:]]
 
     def refine(self, kind: str, line: printk.Line, number: int) -> None:
         """A second first line: the kernel says more precisely what it is."""
@@ -316,7 +318,11 @@ class Cutter:
         if draft is None and self._drafts:
             last = list(self._drafts.values())[-1]
             # a line without caller, or another CPU's part of a stall
-            if line.caller is None or last.caller is None or last.kind.endswith(("stall", "lockup")):
+            if (
+                line.caller is None
+                or last.caller is None
+                or last.kind.endswith(("stall", "lockup"))
+            ):
                 return last
         return draft
 
@@ -347,9 +353,9 @@ class Cutter:
             draft.lines.append(before.text)
             draft.numbers.add(number - 1)
         draft.take(line, number)
-        if kind == "panic" and _AFTERMATH.search(line.body):
-            if number - self._ended <= _AFTERMATH_LINES:
-                self._aftermath = draft
+        soon = number - self._ended <= _AFTERMATH_LINES
+        if kind == "panic" and soon and _AFTERMATH.search(line.body):
+            self._aftermath = draft
         self._drafts[line.caller] = draft
 
     def _continue(

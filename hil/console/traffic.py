@@ -1,4 +1,4 @@
-"""Traffic that stops without any error line: xdp-bench counts nothing although the link is up. Pure."""
+"""Traffic that stops without an error line: xdp-bench counts nothing on a good link. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel reports as kernels of several versions and processors print them, written for the tests."""
+"""Kernel reports as several versions and processors print them, written for the tests."""
 
 from __future__ import annotations
 
@@ -265,7 +265,13 @@ REPORTS = {
     "soft_lockup": (SOFT_LOCKUP, "soft_lockup", "igb", "igb_xmit_zc", "soft lockup"),
     "kernel_bug": (KERNEL_BUG, "bug", "icssg-prueth", "emac_rx_packet", "kernel BUG at"),
     "rcu_x86": (RCU_X86, "rcu_stall", "ixgbe", "ixgbe_poll", "rcu_sched self-detected"),
-    "sleeping": (SLEEPING, "atomic_sleep", "am65-cpsw-nuss", "am65_cpsw_get_ethtool_stats", "BUG: sl"),
+    "sleeping": (
+        SLEEPING,
+        "atomic_sleep",
+        "am65-cpsw-nuss",
+        "am65_cpsw_get_ethtool_stats",
+        "BUG: sl",
+    ),
     "sysrq": (SYSRQ_PANIC, "panic", "sysrq", "sysrq_handle_crash", "sysrq triggered"),
     "ubsan": (UBSAN, "ubsan", "cpsw", "cpsw_set_slave", "UBSAN: "),
 }

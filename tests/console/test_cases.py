@@ -1,4 +1,4 @@
-"""Recorded failures come out as what they are: each log of tests/data/cases against its `expect`."""
+"""Recorded failures come out as what they are: each log of tests/data/cases and its `expect`."""
 
 from __future__ import annotations
 
