@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from labgrid.exceptions import NoResourceFoundError
 from hil.agents import Agent
 from hil.boards.model import BoardProfile, Port
 from hil.clock import Deadline, wait_until
+from hil.console.kmsg import KernelLogFollower
+from hil.console.monitor import ConsoleMonitor
 from hil.errors import ConfigError, LabError, TargetError
 from hil.link_partner import connect
 from hil.resources import LinkPartner
@@ -55,7 +58,7 @@ class Bench:
         self.target = target
         self.strategy: NetbootStrategy = target.get_driver("NetbootStrategy", activate=False)
         self.profile: BoardProfile = self.strategy.profile
-        self.board: Host = BoardHost(self.strategy.ssh, target.name)
+        self.board = BoardHost(self.strategy.ssh, target.name)
         self.agent = Agent(self.board, build_directory)
         self._build_directory = build_directory
         self._stack = contextlib.ExitStack()
@@ -64,20 +67,43 @@ class Bench:
         self._boots_seen = -1
         self._interfaces: str | None = None
         self._kernel_lines_seen = 0
+        self.kernel_log_follower = KernelLogFollower(
+            self.board, self.monitor.take_kernel_line, self.monitor.settle_kernel_log
+        )
+
+    @property
+    def monitor(self) -> ConsoleMonitor:
+        """The board's console."""
+        monitor: ConsoleMonitor = self.strategy.console
+        return monitor
+
+    @contextlib.contextmanager
+    def expected_reset(self) -> Iterator[None]:
+        """Around what restarts the board on purpose; the next use boots it anew."""
+        with self.monitor.expect_reset():
+            yield
+        self.strategy.give_up()
 
     def require(self, status: Status) -> None:
         """Have the board in this state, booting it when it is not, or when it no longer answers."""
-        if self.strategy.status is Status.ssh and not self._answers():
+        failed = self.monitor.failure is not None
+        if self.strategy.status is Status.ssh and (failed or not self._answers()):
             self.strategy.give_up()
+        if self.strategy.status is not status:
+            self.kernel_log_follower.stop()
         self.strategy.transition(status)
         if status is Status.ssh and self.strategy.boots != self._boots_seen:
             self._boots_seen = self.strategy.boots
             self.agent.forget()
             self.forget_ports()
             self._kernel_lines_seen = 0
+            self.board.revive()
+            self.kernel_log_follower.start()
             if self.profile.modules:
                 # a kernel may have them built in, and a port that lacks its driver tells itself
                 self.board.run(["modprobe", "-a", "-q", *self.profile.modules])
+            # what the kernel said while it booted is the boot's
+            self.kernel_log_follower.sync()
 
     def _answers(self) -> bool:
         try:
@@ -167,6 +193,7 @@ class Bench:
         return self._partner_agent
 
     def close(self) -> None:
+        self.kernel_log_follower.stop()
         self._stack.close()
         self._partner = self._partner_agent = None
 

@@ -8,6 +8,7 @@ variables have the last word.
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ import hil
 from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
 from hil.errors import ConfigError, suggestion
+from hil.results import known_issues
+from hil.results.known_issues import KnownIssue
 
 Section = Mapping[str, Mapping[str, Any]]
 
@@ -94,12 +97,20 @@ def board_profile(environment: Environment) -> BoardProfile:
     return load_board(strategy["board"])
 
 
+def known_issue_list(environment: Environment) -> tuple[KnownIssue, ...]:
+    """The environment's known issues. ConfigError for each that is wrong or has expired."""
+    options = environment.config.data.get("options") or {}
+    today = datetime.datetime.now(datetime.UTC).date()
+    return known_issues.parse(options.get("known_issues"), str(environment.config_file), today)
+
+
 def _check_shape(path: Path) -> None:
     """What labgrid would stumble over without naming the file."""
     try:
         with path.open() as file:
             data = load_yaml(file)
-    except (OSError, YAMLError) as error:
+    except (OSError, ValueError, YAMLError) as error:
+        # a date that no calendar has is a ValueError
         raise ConfigError(_one_line(f"{path}: {error}")) from error
     _report(path, list(_shape_problems(data)))
 

@@ -5,7 +5,7 @@ labgrid's own plugin makes the environment and the target; this one stands aroun
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,18 @@ import pytest
 from labgrid.pytestplugin.hooks import LABGRID_ENV_KEY
 
 from hil import environment
+from hil.bench import Bench
 from hil.boards.model import BoardProfile
+from hil.console import failure
+from hil.console.model import Finding
+from hil.console.show import proof
 from hil.errors import ConfigError, HilError, LabError
 from hil.results import recorder, summary
+from hil.results.attribution import BOOT, CRASH_LIMIT, Attribution
+from hil.results.known_issues import KnownIssue
 from hil.results.progress import BootProgress
 from hil.results.recorder import Recorder
+from hil.strategies.netboot import Status
 from hil.virtual.session import SessionLab
 
 NO_ENVIRONMENT = "needs a board: run `pytest --lg-env virtual-arm64.yaml` (or another environment)"
@@ -30,12 +37,45 @@ RUN_KEY = pytest.StashKey["Run"]()
 class Run:
     """One session against an environment."""
 
-    def __init__(self, profile: BoardProfile, results: Path) -> None:
+    def __init__(
+        self, profile: BoardProfile, results: Path, issues: tuple[KnownIssue, ...] = ()
+    ) -> None:
         self.profile = profile
         self.recorder = Recorder(results)
         self.lab = SessionLab(profile)
         self.verdicts: dict[str, str] = {}
         self.lab_errors_in_a_row = 0
+        self.attribution = Attribution(issues)
+        self.bench: Bench | None = None
+
+    def attach(self, bench: Bench) -> None:
+        """Follow a bench's console: its log, its findings, its failures."""
+        self.bench = bench
+        bench.strategy.learn(self.recorder.directory.parent)
+        bench.monitor.subscribe(self._take)
+        self.recorder.follow(bench.monitor.set_logs)
+
+    def _take(self, finding: Finding) -> None:
+        """From the console's thread: what fails a test ends what it waits for."""
+        one = self.attribution.take(finding)
+        if self.bench and one.fails and one.owner != BOOT:
+            self.bench.board.interrupt(failure.of_finding(finding))
+
+    def settle(self) -> None:
+        """Have all that the kernel has said by now."""
+        if self.bench and self.bench.strategy.status is Status.ssh:
+            if self.bench.monitor.failure is None:
+                self.bench.kernel_log_follower.sync()
+            if self.bench.monitor.failure is None:
+                self.bench.board.revive()
+
+    def finding_error(self, owner: str) -> HilError | None:
+        """The error for a test during which the console told of a fault."""
+        found = self.attribution.failing(owner)
+        if not found:
+            return None
+        fatal = [one for one in found if one.severity == "fatal"]
+        return failure.of_finding((fatal or found)[0])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,14 +106,17 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         path = environment.find(config.option.lg_env)
-        profile = environment.board_profile(environment.load(path))
+        loaded = environment.load(path)
+        profile = environment.board_profile(loaded)
+        issues = environment.known_issue_list(loaded)
         kernel = config.option.hil_kernel
         if kernel is not None and not Path(kernel).is_dir():
             raise ConfigError(f"--hil-kernel {kernel}: no such directory")
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
-    run = Run(profile, Path(config.option.hil_results).absolute() / recorder.run_name())
+    results = Path(config.option.hil_results).absolute()
+    run = Run(profile, results / recorder.run_name(), issues)
     config.stash[RUN_KEY] = run
     if config.option.xmlpath is None and not config.option.collectonly:
         config.option.xmlpath = str(run.recorder.directory / "junit.xml")
@@ -123,6 +166,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     finally:
         progress.stop()
         run.recorder.stop()
+        run.attribution.write(run.recorder.directory / "findings.json")
 
 
 class _Terminal:
@@ -158,10 +202,34 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if run is None or suite_of(item.nodeid) is None:
         return (yield)
     run.recorder.begin_test(item.nodeid)
+    run.attribution.begin(BOOT)
     try:
         return (yield)
     finally:
+        run.attribution.begin(BOOT)
         run.recorder.end_test()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """What the console tells while a test runs is the test's."""
+    run = item.config.stash.get(RUN_KEY, None)
+    if run is None or suite_of(item.nodeid) is None:
+        return (yield)
+    if run.attribution.exhausted(item.nodeid):
+        pytest.skip(f"not run: it has crashed the board {CRASH_LIMIT} times")
+    run.attribution.begin(item.nodeid)
+    try:
+        result = yield
+    except Exception as error:
+        run.settle()
+        if cause := run.finding_error(item.nodeid):
+            raise cause from error
+        raise
+    run.settle()
+    if cause := run.finding_error(item.nodeid):
+        raise cause
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
@@ -177,12 +245,22 @@ def pytest_runtest_makereport(
             report.outcome = "skipped"
             report.longrepr = (str(item.path), (item.location[1] or 0) + 1, str(error))
         else:
-            report.longrepr = text
+            report.longrepr = "\n".join([text, *_evidence(item, call.when)])
         report.hil_verdict = error.kind  # type: ignore[attr-defined]
     run = item.config.stash.get(RUN_KEY, None)
     if run is not None and suite_of(item.nodeid):
         _note(run, item, report, error)
     return report
+
+
+def _evidence(item: pytest.Item, when: str) -> Iterator[str]:
+    """The console lines that prove what a test failed for."""
+    run = item.config.stash.get(RUN_KEY, None)
+    if run is None or when != "call":
+        return
+    for finding in run.attribution.failing(item.nodeid):
+        yield ""
+        yield from proof(finding)
 
 
 def _note(
@@ -229,6 +307,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for node_id in planned
         if (suite := suite_of(node_id))
     ]
+    for one in run.attribution.used():
+        terminalreporter.write_line(f"KNOWN {one.owner}: {one.reason}")
+    for finding in run.attribution.failing(BOOT):
+        terminalreporter.write_line(f"DURING BOOT {finding.summary} [{finding.fingerprint}]")
     if outcomes:
         terminalreporter.section(f"suites on {run.profile.name}")
         for line in summary.table(outcomes):

@@ -12,6 +12,7 @@ import queue
 import shlex
 import subprocess
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import attrs
 
 from hil.clock import Deadline
-from hil.errors import LabError, TargetError
+from hil.errors import HilError, LabError, TargetError
 
 log = logging.getLogger("hil.commands")
 
@@ -64,7 +65,7 @@ class Running:
         self._stop = stop
         self._complaint = complaint
         self._write = write
-        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._lines: queue.Queue[str | HilError | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
         self._reader.start()
         self._status: int | None = None
@@ -74,14 +75,23 @@ class Running:
             self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 
+    def interrupt(self, error: HilError) -> None:
+        """Have whoever waits for output get this error instead; safe from any thread."""
+        self._lines.put(error)
+
     def line(self, *, deadline: Deadline) -> str | None:
-        """The next line of standard output; None at its end. LabError when the time is over."""
+        """The next line of standard output; None at its end. LabError when the time is over.
+
+        Raises what interrupt() was given.
+        """
         try:
             line = self._lines.get(timeout=max(deadline.remaining_s, 0.001))
         except queue.Empty:
             raise LabError(
                 f"{shlex.join(self.argv)}: no output within {deadline.seconds:g} s"
             ) from None
+        if isinstance(line, HilError):
+            raise line
         if line is None:
             self._lines.put(None)
         return line
@@ -111,6 +121,11 @@ class Running:
         if self._status is None:
             self._stop()
             self._status = self._wait(STOP_GRACE_S)
+
+    @property
+    def stop_with(self) -> Callable[[], None]:
+        """The way in which the command is ended."""
+        return self._stop
 
     def set_stop(self, stop: Callable[[], None]) -> None:
         """Replace the way in which the command is ended."""
@@ -203,12 +218,28 @@ class BoardHost(Host):
     def __init__(self, ssh: Any, name: str) -> None:
         self.name = name
         self._ssh = ssh
+        self._commands: weakref.WeakSet[Running] = weakref.WeakSet()
+        self._failure: HilError | None = None
+
+    def interrupt(self, error: HilError) -> None:
+        """End all that waits for the board, from any thread; nothing starts until revive()."""
+        self._failure = error
+        for running in list(self._commands):
+            running.interrupt(error)
+
+    def revive(self) -> None:
+        """The board has booted anew."""
+        self._failure = None
 
     def start(self, argv: Sequence[str]) -> Running:
+        if self._failure is not None:
+            raise self._failure
         log.info("%s$ %s", self.name, shlex.join(argv))
         # Closing a session does not end its command: the shell tells its pid, then becomes it.
         remote = f"echo $$; exec {shlex.join(argv)}"
         running = start_local([*self._session(), remote], argv)
+        self._commands.add(running)
+        end_session = running.stop_with
         with contextlib.ExitStack() as undo:
             undo.callback(running.stop)
             first = running.line(deadline=Deadline(STOP_GRACE_S))
@@ -217,7 +248,7 @@ class BoardHost(Host):
                 raise LabError(f"{self.name}: ssh session failed: {complaint or 'no message'}")
             undo.pop_all()
         pid = int(first)
-        running.set_stop(lambda: self._kill(pid))
+        running.set_stop(lambda: end_session() if self._failure else self._kill(pid))
         return running
 
     def put(self, source: Path, target: str) -> None:
@@ -230,10 +261,12 @@ class BoardHost(Host):
         return ["ssh", "-x", *self._ssh.ssh_prefix, "-p", str(service.port), *user, service.address]
 
     def _kill(self, pid: int) -> None:
-        subprocess.run(
-            [*self._session(), f"kill {pid} 2>/dev/null || true"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=STOP_GRACE_S,
-        )
+        # a board that does not answer has no command any more that could be ended
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [*self._session(), f"kill {pid} 2>/dev/null || true"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=STOP_GRACE_S,
+            )

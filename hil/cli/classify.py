@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import attrs
 import click
 
-from hil.cli.verdict import exit_status, lines_of
 from hil.console.classify import Classifier
 from hil.console.model import Verdict
+from hil.console.show import exit_status, lines_of
 from hil.errors import ConfigError
 
 _CHUNK_BYTES = 1 << 20

@@ -48,16 +48,19 @@ class Facts:
 class Classifier:
     """Fed with a console's bytes in any chunks; says what went wrong as soon as that is known.
 
-    `spl_banners` is how often the board prints the SPL banner in one boot.
+    `spl_banners` is how often the board prints the SPL banner in one boot, `first_line` how many
+    lines of the log came before.
     """
 
-    def __init__(self, spl_banners: int = 2, known: Signatures | None = None) -> None:
+    def __init__(
+        self, spl_banners: int = 2, known: Signatures | None = None, first_line: int = 0
+    ) -> None:
         self._signatures = known or signatures.load()
         self._splitter = LineSplitter()
         self._tracker = BootTracker(spl_banners)
         self._cutter = Cutter()
         self._traffic = TrafficWatch()
-        self._lines = 0
+        self._lines = first_line
         self._previous = b""
         self._collected = Collected()
         self._held: list[tuple[Signature, str, int]] = []
@@ -84,6 +87,11 @@ class Classifier:
         """All so far, in the order of their first lines."""
         found = [seen.finding for seen in self._collected.all()]
         return tuple(sorted(found, key=lambda finding: finding.line_number))
+
+    @property
+    def fatal(self) -> Finding | None:
+        """The first finding from which the board does not go on; None while it may."""
+        return self._collected.fatal
 
     def expect_restart(self) -> None:
         """The next banner of a boot is on purpose."""

@@ -39,13 +39,17 @@ class Seen:
 
 
 class Collected:
-    """Findings by key: (boot, category, what tells two of one category apart ...)."""
+    """Findings by key: (boot, category, what tells two of one category apart ...).
+
+    `fatal` is the first from which nothing recovers.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[object, ...], Seen] = {}
         self._waiting: dict[tuple[object, ...], Seen] = {}
         self._new: list[Seen] = []
         self._crashed: int | None = None
+        self.fatal: Finding | None = None
 
     def all(self) -> list[Seen]:
         """All, in the order in which they came."""
@@ -63,6 +67,8 @@ class Collected:
         self._new.append(seen)
         if seen.until is not None:
             self._waiting[key] = seen
+        if seen.finding.severity == "fatal" and seen.until is None:
+            self.fatal = self.fatal or seen.finding
         if seen.ends_boot:
             self._crashed = seen.boot
 

@@ -10,6 +10,7 @@ import attrs
 from hil.console.boot import BootTracker
 from hil.console.collected import Seen
 from hil.console.model import Blame, Finding, Phase, Verdict, Vote
+from hil.console.phases import Expired
 
 if TYPE_CHECKING:
     from hil.console.classify import Facts
@@ -140,3 +141,22 @@ def silent(verdict: Verdict, phase: Phase, facts: Facts) -> Verdict:
     if category == "kernel_silent":
         details["hint"] = "a hang, or a lost console: check console= and earlycon=, or ask by ssh"
     return attrs.evolve(verdict, stage=phase.stage, category=category, blame=blame, details=details)
+
+
+def expired(verdict: Verdict, limit: Expired) -> Verdict:
+    """The verdict when a phase took too long: what failed in it, or that it said nothing."""
+    told = "no byte for" if limit.kind == "silence" else "not over after"
+    text = f"{limit.phase.value}: {told} {limit.limit_s:g} s"
+    details = {**verdict.details, "limit": text}
+    if verdict.category and verdict.verdict != "good" and verdict.findings:
+        return attrs.evolve(verdict, details=details)
+    category, blame = _SILENT[limit.phase]
+    return attrs.evolve(
+        verdict,
+        # the boot loader has done its part: who bisects a boot that hangs wants a vote
+        verdict="bad" if limit.phase.rank >= Phase.HANDOVER.rank else "no_vote",
+        stage=limit.phase.stage,
+        category=verdict.category if verdict.category.endswith("_prompt") else category,
+        blame=blame,
+        details=details,
+    )

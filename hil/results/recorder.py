@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TextIO
 
 from labgrid.step import StepEvent, steps
+
+from hil.console.log import StampedLog
 
 _COMMANDS = logging.getLogger("hil.commands")
 
@@ -24,14 +27,17 @@ class Recorder:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._session: BinaryIO | None = None
-        self._test: BinaryIO | None = None
+        self._session: TextIO | None = None
+        self._test: TextIO | None = None
+        self._session_log: StampedLog | None = None
+        self._set_logs: Callable[..., None] | None = None
         self._handler: logging.Handler | None = None
         self.test_directory = directory
 
     def start(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._session = (self.directory / "console.log").open("ab")
+        self._session = _open(self.directory / "console.log")
+        self._session_log = StampedLog(self._session)
         steps.subscribe(self._on_step)
         _COMMANDS.setLevel(logging.INFO)
 
@@ -39,8 +45,10 @@ class Recorder:
         self.end_test()
         if self._session is not None:
             steps.unsubscribe(self._on_step)
+            if self._set_logs is not None:
+                self._set_logs()
             self._session.close()
-            self._session = None
+            self._session = self._session_log = None
 
     def begin_test(self, node_id: str) -> None:
         """Give a test a directory of its own (`test_directory`)."""
@@ -48,7 +56,8 @@ class Recorder:
         directory = self.directory / "tests" / directory_name(node_id)
         directory.mkdir(parents=True, exist_ok=True)
         self.test_directory = directory
-        self._test = (directory / "console.log").open("ab")
+        self._test = _open(directory / "console.log")
+        self._share_logs()
         self._handler = logging.FileHandler(directory / "commands.log", delay=True)
         line = "%(asctime)s.%(msecs)03d %(message)s"
         self._handler.setFormatter(logging.Formatter(line, "%H:%M:%S"))
@@ -56,27 +65,32 @@ class Recorder:
 
     def end_test(self) -> None:
         if self._test is not None:
-            self._test.close()
-            self._test = None
+            test, self._test = self._test, None
+            self._share_logs()
+            test.close()
         if self._handler is not None:
             _COMMANDS.removeHandler(self._handler)
             self._handler.close()
             self._handler = None
 
     def _on_step(self, event: StepEvent) -> None:
-        if event.step.tag == "console":
-            data = event.data.get("result")
-            if event.step.title == "read" and isinstance(data, bytes):
-                self._write(data)
-        elif event.step.title in ("run", "run_check") and event.data.get("state") == "start":
+        if event.step.title in ("run", "run_check") and event.data.get("state") == "start":
             arguments: dict[str, Any] = event.data.get("args") or {}
             _COMMANDS.info("console$ %s", arguments.get("cmd", ""))
 
-    def _write(self, data: bytes) -> None:
-        for file in (self._session, self._test):
-            if file is not None:
-                file.write(data)
-                file.flush()
+    def follow(self, set_logs: Callable[..., None]) -> None:
+        """Have a console write here; `set_logs` takes the logs of session and test."""
+        self._set_logs = set_logs
+        self._share_logs()
+
+    def _share_logs(self) -> None:
+        if self._set_logs is not None and self._session_log is not None:
+            test = [StampedLog(self._test)] if self._test is not None else []
+            self._set_logs(self._session_log, *test)
+
+
+def _open(path: Path) -> TextIO:
+    return path.open("a", encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
 def directory_name(node_id: str) -> str:

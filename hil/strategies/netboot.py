@@ -12,6 +12,7 @@ import enum
 import math
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,15 @@ from labgrid.factory import target_factory
 from labgrid.step import step as labgrid_step
 from labgrid.strategy import Strategy
 from labgrid.util.managedfile import ManagedFileError
-from pexpect import TIMEOUT
 
 from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
-from hil.clock import Deadline
+from hil.console.model import Phase
+from hil.console.phases import Limits
 from hil.errors import ConfigError, LabError, TargetError
 from hil.kernel.artifacts import KernelArtifact
 from hil.kernel.stage import stage_modules, unique_names
+from hil.results.history import BoardHistory
 from hil.strategies import recipe
 from hil.strategies.failures import (
     console_errors,
@@ -42,10 +44,6 @@ from hil.strategies.failures import (
 from hil.strategies.recipe import Payload, StagedFile
 
 _IPV4 = re.compile(r"inet (\d+\.\d+\.\d+\.\d+)/")
-# What ends the wait for the root filesystem; the groups are shown to the user.
-_ROOT_MOUNTED = r"VFS: Mounted root \((?:nfs|nfs4)[^)]*\)"
-_NFS_FAILED = r"VFS: Unable to mount root fs via NFS[^\r\n]*"
-_PANIC = r"Kernel panic - not syncing[^\r\n]*"
 
 
 class Status(enum.Enum):
@@ -81,7 +79,7 @@ class NetbootStrategy(Strategy):
 
     bindings = {  # noqa: RUF012 - labgrid's own form
         "power": "PowerProtocol",
-        "console": "ConsoleProtocol",
+        "console": "ConsoleMonitor",
         "uboot": "UBootDriver",
         "shell": "ShellDriver",
         "ssh": "SSHDriver",
@@ -104,6 +102,7 @@ class NetbootStrategy(Strategy):
         self.ssh.connection_timeout = float(deadlines.ssh)
         self.status = Status.unknown
         self._payload: Payload | None = None
+        self._history: BoardHistory | None = None
         # how often the board was powered on; tells users that what they left on it is gone
         self.boots = 0
 
@@ -135,6 +134,14 @@ class NetbootStrategy(Strategy):
             self.target.activate(drivers[wanted])
         self.status = wanted
 
+    def learn(self, results: Path) -> None:
+        """Take limits of boots from the history in the results directory, and add to it."""
+        self._history = BoardHistory(results, self.board)
+
+    def _limits(self) -> Mapping[Phase, Limits]:
+        limits = self.profile.phases.limits()
+        return self._history.learned(limits) if self._history is not None else limits
+
     def give_up(self) -> None:
         """The board is no longer in its state: the next transition starts with the power."""
         self.status = Status.unknown
@@ -152,6 +159,7 @@ class NetbootStrategy(Strategy):
             enter()
         except BaseException:
             self.give_up()
+            self.console.end_boot()
             raise
         self.status = status
 
@@ -162,12 +170,13 @@ class NetbootStrategy(Strategy):
         with power_errors(self.power):
             self.target.activate(self.power)
             self.power.off()
+        self.console.power_off()
 
     def _bootloader(self) -> None:
         payload = self._stage()
         with serial_errors():
             self.target.activate(self.console)
-            self._drain_console()
+        self.console.start_boot(self._limits())
         with power_errors(self.power):
             self.power.on()
         self.boots += 1
@@ -203,35 +212,16 @@ class NetbootStrategy(Strategy):
             raise TargetError(f"{line!r} came back to the prompt: {last_line(before)}")
 
     def _shell(self) -> None:
-        deadline = Deadline(self.profile.deadlines.login)
+        seconds = self.profile.deadlines.login
         # prompts are only looked at: the shell driver has to see them
         prompt = f"(?={self.shell.login_prompt}|{self.shell.prompt})"
-        mounted = False
-        while True:
-            with console_errors(
-                self.console,
-                TargetError,
-                f"no {'login' if mounted else 'root filesystem and no login'} "
-                f"{deadline.seconds:g} s after the kernel started",
-                "see the console log",
-            ):
-                index, _, match, _ = self.console.expect(
-                    [prompt, _ROOT_MOUNTED, _NFS_FAILED, _PANIC], timeout=deadline.remaining_s
-                )
-            if index == 0:
-                break
-            if index == 1:
-                mounted = True
-            elif index == 2:
-                raise LabError(
-                    f"NFS root {self.nfsroot.server}:{self.nfsroot.path} was not mounted: "
-                    f"{match.group().decode()}; check the NFS server, the export and its network"
-                )
-            else:
-                raise TargetError(
-                    f"the kernel panicked while booting: {match.group().decode()}; "
-                    "see the console log"
-                )
+        with console_errors(
+            self.console,
+            TargetError,
+            f"no login within {seconds:g} s after the kernel started",
+            "see the console log",
+        ):
+            self.console.expect(prompt, timeout=seconds)
         with console_errors(
             self.console,
             TargetError,
@@ -241,10 +231,14 @@ class NetbootStrategy(Strategy):
             self.target.activate(self.shell)
 
     def _ssh(self) -> None:
+        self.console.enter(Phase.SSH)
         if self.profile.management.address == "dhcp":
             self._find_address()
         with ssh_errors(self.ssh.networkservice):
             self.target.activate(self.ssh)
+        watch = self.console.end_boot()
+        if self._history is not None:
+            self._history.append(watch.durations(), watch.silences(), kernel=self.kernel)
 
     # Helpers of the states
 
@@ -331,9 +325,3 @@ class NetbootStrategy(Strategy):
             # the board may be gone, and with it the far end of what is closed here
             with contextlib.suppress(ExecutionError, OSError, subprocess.SubprocessError):
                 self.target.deactivate(driver)
-
-    def _drain_console(self) -> None:
-        """Throw away what the board said before this boot: no old prompt may count as a new one."""
-        with contextlib.suppress(TIMEOUT):
-            while True:
-                self.console.expect(r".+", timeout=0.05)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from pathlib import Path
 
 from hil.bench import Bench, DataPort, describe
+from hil.console.classify import Classifier
 from hil.kernel.config import find_config, missing_options
-
-# What the kernel prints when something went wrong that it survived (kernel/panic.c, lib/bug.c,
-# mm/kasan, kernel/locking/lockdep.c, kernel/rcu, kernel/hung_task.c, net/sched/sch_generic.c).
-_SPLAT = re.compile(
-    r"WARNING: |BUG: |Oops|Internal error: |Call trace:|KASAN: |UBSAN: |possible circular locking|"
-    r"rcu.*detected stalls|blocked for more than|NETDEV WATCHDOG|stalled pool shutdown"
-)
 
 
 def test_root_is_the_nfs_export(board: Bench) -> None:
@@ -71,5 +64,7 @@ def test_kernel_options(board: Bench) -> None:
 
 def test_kernel_log_is_clean(board: Bench) -> None:
     """No warning, oops, lockdep report, stall or hung task since the kernel started."""
-    found = [line for line in board.kernel_log() if _SPLAT.search(line)]
-    assert not found, "\n".join(found)
+    classifier = Classifier()
+    classifier.feed("".join(f"{line}\n" for line in board.kernel_log()).encode())
+    found = [one for one in classifier.verdict().findings if one.severity != "warning"]
+    assert not found, "\n".join(one.summary for one in found)

@@ -36,14 +36,15 @@ def lines_of(verdict: Verdict) -> Iterator[str]:
         if value is not None and value != "":
             yield f"  {name + ':':<15} {_text(value)}"
     for finding in verdict.findings:
-        yield from _proof(finding)
+        yield from proof(finding)
 
 
 def _text(value: object) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _proof(finding: Finding) -> Iterator[str]:
+def proof(finding: Finding) -> Iterator[str]:
+    """A finding and the lines that prove it."""
     yield f"  line {finding.line_number}, {finding.severity}: {finding.category}"
     for line in finding.lines[:_EVIDENCE_LINES]:
         yield f"    | {line}"

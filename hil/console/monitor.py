@@ -1,0 +1,343 @@
+"""The labgrid driver that reads the console all session long and says at once what broke.
+
+It is the only reader of the serial port: a thread takes bytes as they come and gives them to the
+log, to the classifier, and to a buffer from which U-Boot and shell drivers read. A fatal finding or
+a phase that takes too long ends their waiting with a BootFailure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attr
+import attrs
+import serial
+from labgrid.driver import Driver
+from labgrid.driver.consoleexpectmixin import ConsoleExpectMixin
+from labgrid.factory import target_factory
+from labgrid.protocol import ConsoleProtocol
+from pexpect import TIMEOUT
+
+from hil.console import failure, judge
+from hil.console.classify import Classifier
+from hil.console.log import StampedLog
+from hil.console.model import Finding, Phase, Verdict
+from hil.console.phases import Expired, Limits, PhaseWatch
+from hil.errors import HilError, LabError
+
+# The console is quiet when nothing came for so long: what a report says so far is then told.
+QUIET_S = 0.2
+_TICK_S = 0.05
+# Enough for whoever looks for a prompt; the log has all.
+_BUFFER_BYTES = 1 << 20
+# Lines by which a message of the kernel's log is known to have come over the wire too.
+_REMEMBERED_LINES = 20_000
+
+Listener = Callable[[Finding], None]
+
+
+@attrs.frozen
+class _Port:
+    """What the reading thread needs of the serial driver."""
+
+    driver: Any
+
+    def read(self) -> bytes:
+        try:
+            data: bytes = self.driver._read(timeout=_TICK_S)
+        except TIMEOUT:
+            return b""
+        return data
+
+    def reopen(self) -> bool:
+        with contextlib.suppress(serial.SerialException, OSError):
+            self.driver.close()
+        try:
+            self.driver.open()
+        except (serial.SerialException, OSError):
+            return False
+        return True
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
+    """Console of a target for U-Boot and shell drivers, with a classifier that never sleeps.
+
+    Args:
+        reconnect_s (float): how long a serial port that is lost may stay away
+        spl_banners (int): how often the board prints the banner of its SPL in one boot
+    """
+
+    bindings = {"serial": "SerialDriver"}  # noqa: RUF012 - labgrid's own form
+    # others that want a console get this one, not the serial driver below it
+    priorities = {ConsoleProtocol: 10}  # noqa: RUF012
+
+    reconnect_s: float = attr.ib(default=10.0, converter=float)
+    spl_banners: int = attr.ib(default=2, validator=attr.validators.instance_of(int))
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        # a pause for slow ptys, of no use here
+        self._expect.delayafterread = None
+        self._changed = threading.Condition()
+        self._buffer = bytearray()
+        self._classifier = Classifier(self.spl_banners)
+        self._kernel_log = Classifier(self.spl_banners)
+        self._watch = PhaseWatch({})
+        self._failure: HilError | None = None
+        self._listeners: list[Listener] = []
+        self._logs: list[StampedLog] = []
+        self._known: set[str] = set()
+        self._on_wire: deque[str] = deque(maxlen=_REMEMBERED_LINES)
+        self._partial = b""
+        self._phases_told = 0
+        self._heard_s = 0.0
+        self._quiet_told = True
+        self._boots = 0
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    @property
+    def txdelay(self) -> float:
+        """labgrid's pause between typed characters, as the serial driver has it."""
+        return float(self.serial.txdelay)
+
+    @property
+    def txchunk(self) -> int:
+        """labgrid's number of characters between two pauses."""
+        return int(self.serial.txchunk)
+
+    def on_activate(self) -> None:
+        self._stop.clear()
+        self._heard_s = time.monotonic()
+        name = f"console of {self.target.name}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def on_deactivate(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    # What strategies say
+
+    def start_boot(self, limits: Mapping[Phase, Limits]) -> None:
+        """Power comes on now: forget the last boot and watch this one's phases."""
+        with self._changed:
+            lines = self._classifier.lines
+            self._classifier = Classifier(self.spl_banners, first_line=lines)
+            self._kernel_log = Classifier(self.spl_banners)
+            self._watch = PhaseWatch(limits)
+            self._watch.start(time.monotonic())
+            self._failure = None
+            self._buffer.clear()
+            self._known.clear()
+            self._on_wire.clear()
+            self._phases_told = 0
+            self._boots += 1
+        self._expect.buffer = b""
+
+    def end_boot(self) -> PhaseWatch:
+        """The board is up or given up: phases expire no longer. Gives the times of its phases."""
+        with self._changed:
+            self._watch.stop()
+            return self._watch
+
+    def power_off(self) -> None:
+        """What failed has been seen to: the board is off."""
+        with self._changed:
+            self._watch.stop()
+            self._failure = None
+
+    def enter(self, phase: Phase) -> None:
+        """A phase that the console does not show (ssh) begins."""
+        with self._changed:
+            self._watch.enter(phase, time.monotonic())
+
+    @contextlib.contextmanager
+    def expect_reset(self) -> Iterator[None]:
+        """While a test restarts the board on purpose: its banner is no reset loop."""
+        with self._changed:
+            self._classifier.expect_restart()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._failure = None
+
+    # What others ask
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener`, from the reading thread, with each finding as it is made."""
+        self._listeners.append(listener)
+
+    def unsubscribe(self, listener: Listener) -> None:
+        self._listeners.remove(listener)
+
+    def set_logs(self, *logs: StampedLog) -> None:
+        """Write what the console says to these from now on."""
+        with self._changed:
+            for log in self._logs:
+                log.end_line()
+            self._logs = list(logs)
+
+    @property
+    def failure(self) -> HilError | None:
+        """Why the board does not go on; None while it may."""
+        return self._failure
+
+    @property
+    def phase(self) -> Phase:
+        """How far the boot is."""
+        with self._changed:
+            return self._classifier.phase
+
+    @property
+    def boots(self) -> int:
+        """How often a boot was started."""
+        return self._boots
+
+    def check(self) -> None:
+        """Raise the failure, if there is one."""
+        if self._failure is not None:
+            raise self._failure
+
+    def verdict(self) -> Verdict:
+        """What the console of this boot says so far."""
+        with self._changed:
+            return self._classifier.verdict()
+
+    def take_kernel_line(self, line: str) -> None:
+        """A line of the kernel's log, `[   12.345678] text`; what the wire brought is skipped."""
+        with self._changed:
+            if line in self._on_wire:
+                return
+            for log in self._logs:
+                log.write_kernel(line, wall=_now(), monotonic_s=time.monotonic())
+            found = self._kernel_log.feed(line.encode(errors="replace") + b"\n")
+            found = self._unknown(found)
+        self._tell(found)
+
+    def settle_kernel_log(self) -> None:
+        """No more of the kernel's log comes for now: a report that is open is told as it is."""
+        with self._changed:
+            found = self._unknown(self._kernel_log.quiet())
+        self._tell(found)
+
+    # labgrid's console
+
+    def _read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> bytes:
+        due_s = time.monotonic() + max(timeout, 0.0)
+        with self._changed:
+            while not self._buffer:
+                if self._failure is not None:
+                    raise self._failure
+                left_s = due_s - time.monotonic()
+                if left_s <= 0:
+                    raise TIMEOUT(f"Timeout of {timeout:.2f} seconds exceeded")
+                self._changed.wait(left_s)
+            count = max_size or len(self._buffer)
+            data = bytes(self._buffer[:count])
+            del self._buffer[:count]
+        return data
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return int(self.serial._write(data) or 0)
+        except (serial.SerialException, OSError) as error:
+            raise LabError(f"serial port of {self.target.name}: cannot write: {error}") from error
+
+    # The reading thread
+
+    def _run(self) -> None:
+        port = _Port(self.serial)
+        lost_s: float | None = None
+        while not self._stop.is_set():
+            try:
+                self._take(port.read() if lost_s is None else b"")
+                if lost_s is None:
+                    continue
+            except (serial.SerialException, OSError) as error:
+                lost_s = lost_s or time.monotonic()
+                why = str(error)
+            if port.reopen():
+                lost_s = None
+            elif time.monotonic() - lost_s > self.reconnect_s:
+                self._fail(
+                    LabError(
+                        f"serial port of {self.target.name} is lost for {self.reconnect_s:g} s: "
+                        f"{why}; check its cable or server"
+                    )
+                )
+            self._stop.wait(_TICK_S)
+
+    def _take(self, data: bytes) -> None:
+        now_s = time.monotonic()
+        found: list[Finding] = []
+        with self._changed:
+            if data:
+                self._heard_s, self._quiet_told = now_s, False
+                self._watch.activity(now_s)
+                self._remember(data)
+                found = self._classifier.feed(data)
+            elif not self._quiet_told and now_s - self._heard_s >= QUIET_S:
+                self._quiet_told = True
+                found = self._classifier.quiet()
+            self._follow_phases(now_s)
+            found = self._unknown(found)
+            expired = self._watch.expired(now_s)
+            fatal = self._classifier.fatal
+            if self._failure is None and (fatal or expired):
+                self._failure = failure.of_verdict(self._verdict_now(expired))
+                self._watch.stop()
+            self._changed.notify_all()
+        self._tell(found)
+
+    def _remember(self, data: bytes) -> None:
+        self._buffer += data
+        del self._buffer[:-_BUFFER_BYTES]
+        for log in self._logs:
+            log.write(data, wall=_now(), monotonic_s=self._heard_s)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        self._partial = self._partial[-_BUFFER_BYTES:]
+        self._on_wire.extend(line.rstrip(b"\r").decode(errors="replace") for line in whole)
+
+    def _follow_phases(self, now_s: float) -> None:
+        transitions = self._classifier.transitions
+        for phase, _ in transitions[self._phases_told :]:
+            self._watch.enter(phase, now_s)
+        self._phases_told = len(transitions)
+
+    def _verdict_now(self, expired: Expired | None) -> Verdict:
+        verdict = self._classifier.verdict()
+        if expired is None or any(f.severity == "fatal" for f in verdict.findings):
+            return verdict
+        return judge.expired(verdict, expired)
+
+    def _fail(self, error: HilError) -> None:
+        with self._changed:
+            self._failure = self._failure or error
+            self._changed.notify_all()
+
+    def _unknown(self, found: list[Finding]) -> list[Finding]:
+        """Findings that the other way of hearing of them has not told; locks held."""
+        new = [one for one in found if (one.line or one.fingerprint) not in self._known]
+        self._known.update(one.line or one.fingerprint for one in new)
+        return new
+
+    def _tell(self, found: list[Finding]) -> None:
+        for finding in found:
+            for listener in list(self._listeners):
+                listener(finding)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
