@@ -34,6 +34,7 @@ PURE = (
     "results/summary.py",
     "strategies/recipe.py",
     "virtual/qemu.py",
+    "virtual/recording.py",
     "agent/frames.py",
 )
 # Each layer may import those before it.

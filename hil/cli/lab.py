@@ -63,6 +63,9 @@ def up(name: str, board: str | None, log: Path | None, speed: float | None) -> N
 
 def _bring_up(record: LabRecord, board: str) -> None:
     name = record.name
+    state = record.state()
+    if record.alive and state and state["board"] == replay.BOARD:
+        raise LabError(f"lab {name} is up and is a replay; take it down or give another --name")
     if record.alive:
         click.echo(f"lab {name} is up already")
         if recover(record):

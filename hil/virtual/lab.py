@@ -20,12 +20,10 @@ from hil.virtual.board import VirtualBoard, choose_accelerator, dump_dtb
 from hil.virtual.keys import make_key
 from hil.virtual.nfs import EXPORT_PATH, NfsServer
 from hil.virtual.partner import Partner
-from hil.virtual.pdu import Pdu
+from hil.virtual.pdu import OUTLET, Pdu
 from hil.virtual.ports import free_port
 from hil.virtual.registry import LabRecord
 from hil.virtual.serial import SerialBridge
-
-OUTLET = 1
 
 
 class VirtualLab:
@@ -107,7 +105,7 @@ class VirtualLab:
             "pid": os.getpid(),
             "accelerator": self._accelerator,
             "serial": f"127.0.0.1:{self._serial.port}",
-            "power": f"http://127.0.0.1:{self._pdu.port}/outlet/{OUTLET}",
+            "power": self._pdu.url,
             "ssh_port": self._ssh_port,
             "key": str(self._key),
             "link_partner": self._partner.namespace,
@@ -121,11 +119,8 @@ class VirtualLab:
         interfaces = zip(self._board.ports, self._partner.interfaces, strict=True)
         return {
             "resources": {
-                "NetworkSerialPort": {"host": "127.0.0.1", "port": self._serial.port},
-                "NetworkPowerPort": {
-                    "host": f"http://127.0.0.1:{self._pdu.port}/outlet/{{index}}",
-                    "index": str(OUTLET),
-                },
+                "NetworkSerialPort": self._serial.resource(),
+                "NetworkPowerPort": self._pdu.resource(),
                 "TFTPProvider": {"internal": str(self._disk / "tftp") + "/", "external": ""},
                 "NetworkService": {"address": "127.0.0.1", "port": self._ssh_port},
                 "NFSRoot": {

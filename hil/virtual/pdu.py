@@ -10,11 +10,14 @@ import re
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Protocol
+from typing import Any, Protocol
 
 from hil.errors import HilError
 
 log = logging.getLogger(__name__)
+
+# The outlet of a lab's only board.
+OUTLET = 1
 
 
 class Outlet(Protocol):
@@ -40,6 +43,18 @@ class Pdu:
     @property
     def port(self) -> int:
         return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """Where the board's power is switched."""
+        return f"http://127.0.0.1:{self.port}/outlet/{OUTLET}"
+
+    def resource(self) -> dict[str, Any]:
+        """The values of labgrid's NetworkPowerPort for the board's outlet."""
+        return {
+            "host": f"http://127.0.0.1:{self.port}/outlet/{{index}}",
+            "index": str(OUTLET),
+        }
 
     def start(self) -> None:
         self._thread.start()

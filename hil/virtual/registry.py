@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import platformdirs
 
 from hil.clock import Deadline, wait_until
 from hil.errors import ConfigError, LabError
@@ -27,8 +28,12 @@ END_DEADLINE_S = 20.0
 
 
 def run_directory() -> Path:
-    """Where labs keep sockets and state: `$HIL_RUN`, else /run/hil."""
-    return Path(os.environ.get("HIL_RUN", "/run/hil"))
+    """Where labs keep sockets and state: `$HIL_RUN`, else /run/hil.
+
+    Who is not root cannot write there and has them in his own state directory (`hil/run`).
+    """
+    own = Path(platformdirs.user_state_dir("hil"), "run")
+    return Path(os.environ.get("HIL_RUN") or ("/run/hil" if os.geteuid() == 0 else own))
 
 
 @attrs.frozen
@@ -79,11 +84,11 @@ class LabRecord:
         return owner is not None and not Path(f"/proc/{owner}").exists()
 
     @contextlib.contextmanager
-    def hold(self, *, disk: Path, owner: int | None = None) -> Iterator[None]:
+    def hold(self, *, disk: Path | None, owner: int | None = None) -> Iterator[None]:
         """Be the supervisor of this lab; what a dead one left under this name is removed first.
 
-        `disk` is the lab's directory on disk, noted before anything is made in it; `owner` the
-        process for which the lab is kept, if any.
+        `disk` is the lab's directory on disk, noted before anything is made in it (None when it
+        needs none); `owner` the process for which the lab is kept, if any.
         LabError when the lab is up already.
         """
         run_directory().mkdir(parents=True, exist_ok=True)
@@ -94,7 +99,7 @@ class LabRecord:
                 raise LabError(f"lab {self.name!r} is up already; see `hil lab status`") from None
             self._remove_remains()
             self.directory.mkdir()
-            self._write("claim.json", {"disk": str(disk), "owner": owner})
+            self._write("claim.json", {"disk": disk and str(disk), "owner": owner})
             try:
                 yield
             finally:
@@ -126,7 +131,7 @@ class LabRecord:
     def _remove_remains(self) -> None:
         remove_namespace(self.namespace)
         claim = self._read("claim.json")
-        if claim:
+        if claim and claim["disk"]:
             shutil.rmtree(claim["disk"], ignore_errors=True)
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -12,6 +12,7 @@ import selectors
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 # What a closed port remembers; Linux' tty buffer holds 64 KiB as well (TTYB_DEFAULT_MEM_LIMIT).
 BACKLOG_BYTES = 65536
@@ -20,11 +21,16 @@ CLIENT_LIMIT_BYTES = 16 << 20
 
 
 class SerialBridge:
-    """Carries bytes between QEMU's console (a UNIX socket) and one TCP client."""
+    """Carries bytes between the board's console (a UNIX socket) and one TCP client.
 
-    def __init__(self, board_socket: Path) -> None:
+    Without a path the board's socket has no file, only the name `board_address`. A `patient` bridge
+    lets the board wait for a client that does not read, which a replayed board can do.
+    """
+
+    def __init__(self, board_socket: Path | None = None, *, patient: bool = False) -> None:
+        self._patient = patient
         self._board_listener = socket.socket(socket.AF_UNIX)
-        self._board_listener.bind(str(board_socket))
+        self._board_listener.bind(str(board_socket or ""))  # "": the kernel finds a name
         self._client_listener = socket.create_server(("127.0.0.1", 0))
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._board: socket.socket | None = None
@@ -36,6 +42,16 @@ class SerialBridge:
     @property
     def port(self) -> int:
         return int(self._client_listener.getsockname()[1])
+
+    @property
+    def board_address(self) -> str | bytes:
+        """Where the board connects at each power-on."""
+        address: str | bytes = self._board_listener.getsockname()
+        return address
+
+    def resource(self) -> dict[str, Any]:
+        """The values of labgrid's NetworkSerialPort."""
+        return {"host": "127.0.0.1", "port": self.port}
 
     def start(self) -> None:
         self._board_listener.listen()
@@ -81,11 +97,16 @@ class SerialBridge:
             (self._board_listener, read),
             (self._client_listener, read),
         ]
-        if self._board:
-            interests.append((self._board, read | (write if self._to_board else 0)))
+        events = (0 if self._client_is_behind() else read) | (write if self._to_board else 0)
+        if self._board and events:
+            interests.append((self._board, events))
         if self._client:
             interests.append((self._client, read | (write if self._to_client else 0)))
         return interests
+
+    def _client_is_behind(self) -> bool:
+        """Whether a patient bridge takes nothing from the board now."""
+        return self._patient and self._client is not None and len(self._to_client) > BACKLOG_BYTES
 
     def _replace_board(self) -> None:
         self._drop_board()

@@ -7,6 +7,7 @@ takes the lab down. A lab for everybody (`hil lab up`) has no owner and ends by 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -14,7 +15,8 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from hil.boards.load import load_board
@@ -24,14 +26,18 @@ from hil.virtual import assets
 from hil.virtual.cache import Cache
 from hil.virtual.lab import VirtualLab
 from hil.virtual.registry import END_DEADLINE_S, LabRecord, run_directory
+from hil.virtual.replay import ReplayLab
 
 UP_DEADLINE_S = 60.0
 _ERROR_MARK = "lab supervisor: "
 
 
-def up(name: str, board: str, *, owned: bool = False) -> Lease:
+def up(
+    name: str, board: str, *, owned: bool = False, log: Path | None = None, speed: float = 1.0
+) -> Lease:
     """Bring a lab up and wait until it is ready; the assets must be in the cache already.
 
+    A `log` is played by a replay board (`hil.virtual.replay`), which needs no assets.
     With `owned` the lab ends when the lease is closed or the calling process ends.
     LabError with the supervisor's reason when it does not come up.
     """
@@ -43,7 +49,9 @@ def up(name: str, board: str, *, owned: bool = False) -> Lease:
     receiver, sender = os.pipe() if owned else (None, None)
     argv = [sys.executable, "-m", "hil.virtual.supervisor", name, board]
     if receiver is not None:
-        argv.append(str(receiver))
+        argv += ["--owner-fd", str(receiver)]
+    if log is not None:
+        argv += ["--log", str(log.absolute()), "--speed", str(speed)]
     with record.log_file.open("wb") as output:
         process = subprocess.Popen(
             argv,
@@ -126,14 +134,28 @@ def _reason(record: LabRecord) -> str:
 
 
 def supervise(name: str, board: str, owner_fd: int | None) -> None:
-    """Hold the lab until a signal comes or the owner has gone."""
+    """Hold the lab of a board of QEMU until a signal comes or the owner has gone."""
     record = LabRecord.named(name)
     profile = load_board(board)
     cache = Cache()
     disk = cache.root / "labs" / name
+    _hold(record, lambda: VirtualLab(record, profile, assets.prepare(cache), disk), disk, owner_fd)
+
+
+def supervise_replay(name: str, log: Path, speed: float, owner_fd: int | None) -> None:
+    """The same for the lab of a replay board."""
+    _hold(LabRecord.named(name), lambda: ReplayLab(log, speed=speed), None, owner_fd)
+
+
+def _hold(
+    record: LabRecord,
+    make: Callable[[], VirtualLab | ReplayLab],
+    disk: Path | None,
+    owner_fd: int | None,
+) -> None:
     owner = os.getppid() if owner_fd is not None else None
     with _ending_signals() as signal_fd, record.hold(disk=disk, owner=owner):
-        with VirtualLab(record, profile, assets.prepare(cache), disk) as lab:
+        with make() as lab:
             record.publish({**lab.state(), "owner": owner})
             wanted = [signal_fd] + ([owner_fd] if owner_fd is not None else [])
             select.select(wanted, [], [])
@@ -163,9 +185,18 @@ def _ending_signals() -> Iterator[int]:
 
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    name, board, *owner = sys.argv[1:]
+    parser = argparse.ArgumentParser(prog="hil.virtual.supervisor")
+    parser.add_argument("name")
+    parser.add_argument("board")
+    parser.add_argument("--owner-fd", type=int)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--speed", type=float, default=1.0)
+    given = parser.parse_args()
     try:
-        supervise(name, board, int(owner[0]) if owner else None)
+        if given.log is not None:
+            supervise_replay(given.name, given.log, given.speed, given.owner_fd)
+        else:
+            supervise(given.name, given.board, given.owner_fd)
     except HilError as error:
         print(_ERROR_MARK + str(error), flush=True)
         return error.exit_code
