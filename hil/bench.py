@@ -17,7 +17,7 @@ from hil.boards.model import BoardProfile, Port
 from hil.clock import Deadline, wait_until
 from hil.console.kmsg import KernelLogFollower
 from hil.console.monitor import ConsoleMonitor
-from hil.errors import ConfigError, LabError, TargetError
+from hil.errors import ConfigError, HilError, LabError, TargetError
 from hil.link_partner import connect
 from hil.resources import LinkPartner
 from hil.runners import BoardHost, Host
@@ -67,8 +67,10 @@ class Bench:
         self._boots_seen = -1
         self._interfaces: str | None = None
         self._kernel_lines_seen = 0
+        # a host of its own: what ends a test's commands does not end this
+        self._follower_host = BoardHost(self.strategy.ssh, target.name)
         self.kernel_log_follower = KernelLogFollower(
-            self.board, self.monitor.take_kernel_line, self.monitor.settle_kernel_log
+            self._follower_host, self.monitor.take_kernel_line, self.monitor.settle_kernel_log
         )
 
     @property
@@ -76,6 +78,12 @@ class Bench:
         """The board's console."""
         monitor: ConsoleMonitor = self.strategy.console
         return monitor
+
+    def interrupt(self, error: HilError, *, dead: bool) -> None:
+        """End what waits for the board, from any thread; a dead one is not asked again."""
+        self.board.interrupt(error, dead=dead)
+        if dead:
+            self._follower_host.interrupt(error, dead=True)
 
     @contextlib.contextmanager
     def expected_reset(self) -> Iterator[None]:
@@ -98,6 +106,7 @@ class Bench:
             self.forget_ports()
             self._kernel_lines_seen = 0
             self.board.revive()
+            self._follower_host.revive()
             self.kernel_log_follower.start()
             if self.profile.modules:
                 # a kernel may have them built in, and a port that lacks its driver tells itself

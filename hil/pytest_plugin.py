@@ -59,15 +59,14 @@ class Run:
         """From the console's thread: what fails a test ends what it waits for."""
         one = self.attribution.take(finding)
         if self.bench and one.fails and one.owner != BOOT:
-            self.bench.board.interrupt(failure.of_finding(finding))
+            error = failure.of_finding(finding)
+            self.bench.interrupt(error, dead=finding.severity == "fatal")
 
     def settle(self) -> None:
         """Have all that the kernel has said by now."""
-        if self.bench and self.bench.strategy.status is Status.ssh:
-            if self.bench.monitor.failure is None:
-                self.bench.kernel_log_follower.sync()
-            if self.bench.monitor.failure is None:
-                self.bench.board.revive()
+        bench = self.bench
+        if bench and bench.strategy.status is Status.ssh and bench.monitor.failure is None:
+            bench.kernel_log_follower.sync()
 
     def finding_error(self, owner: str) -> HilError | None:
         """The error for a test during which the console told of a fault."""

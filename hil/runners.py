@@ -221,9 +221,10 @@ class BoardHost(Host):
         self._commands: weakref.WeakSet[Running] = weakref.WeakSet()
         self._failure: HilError | None = None
 
-    def interrupt(self, error: HilError) -> None:
-        """End all that waits for the board, from any thread; nothing starts until revive()."""
-        self._failure = error
+    def interrupt(self, error: HilError, *, dead: bool) -> None:
+        """End all that waits for the board, from any thread; of a dead one, until revive()."""
+        if dead:
+            self._failure = error
         for running in list(self._commands):
             running.interrupt(error)
 

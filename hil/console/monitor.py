@@ -292,7 +292,8 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
                 self._quiet_told = True
                 found = self._classifier.quiet()
             self._follow_phases(now_s)
-            found = self._unknown(found)
+            # what comes after a failure only follows from it
+            found = self._unknown(found) if self._failure is None else []
             expired = self._watch.expired(now_s)
             fatal = self._classifier.fatal
             if self._failure is None and (fatal or expired):
