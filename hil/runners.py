@@ -26,6 +26,7 @@ from hil.errors import HilError, LabError, TargetError
 log = logging.getLogger("hil.commands")
 
 STOP_GRACE_S = 10.0
+COMPLAINT_GRACE_S = 1.0
 
 
 @attrs.frozen
@@ -183,7 +184,9 @@ def start_local(argv: Sequence[str], shown: Sequence[str]) -> Running:
         except subprocess.TimeoutExpired:
             process.kill()
             status = process.wait()
-        collector.join()
+        # not for ever: ssh hands its error output to the master of the connection, which keeps it
+        # open as long as a dead board does not answer
+        collector.join(COMPLAINT_GRACE_S)
         with contextlib.suppress(BrokenPipeError):
             stdin.close()
         return status
