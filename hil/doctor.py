@@ -185,7 +185,7 @@ def _firmware(strategy: Any) -> tuple[bool | None, str]:
 
 
 def _serial(strategy: Any) -> tuple[bool | None, str]:
-    port = strategy.console.port
+    port = strategy.console.serial.port
     if not hasattr(port, "host"):
         if not os.access(port.port or "", os.R_OK | os.W_OK):
             raise LabError(f"{port.port}: cannot be opened; add the user to the group dialout")

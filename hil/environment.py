@@ -85,10 +85,20 @@ def complete(environment: Environment, lab_values: Section | None = None) -> Non
     _report(path, problems + _key_problems(data))
 
 
+def watched_board(environment: Environment) -> str | None:
+    """Name of the board that the environment only watches; None when it has another strategy."""
+    strategy = _drivers(environment).get("WatchStrategy")
+    return None if strategy is None else str(strategy.get("board", ""))
+
+
+def _drivers(environment: Environment) -> dict[str, dict[str, Any]]:
+    target = environment.config.data["targets"].get("main") or {}
+    return dict(entries(target.get("drivers") or {}))
+
+
 def board_profile(environment: Environment) -> BoardProfile:
     """Profile of the board that the environment's strategy names."""
-    target = environment.config.data["targets"].get("main") or {}
-    strategy = dict(entries(target.get("drivers") or {})).get("NetbootStrategy")
+    strategy = _drivers(environment).get("NetbootStrategy")
     where = f"{environment.config_file}: targets.main.drivers.NetbootStrategy"
     if strategy is None:
         raise ConfigError(f"{where}: missing; add it as environments/ shows")

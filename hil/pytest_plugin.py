@@ -42,7 +42,7 @@ class Run:
     ) -> None:
         self.profile = profile
         self.recorder = Recorder(results)
-        self.lab = SessionLab(profile)
+        self.lab = SessionLab(profile.name, virtual=profile.virtual is not None)
         self.verdicts: dict[str, str] = {}
         self.lab_errors_in_a_row = 0
         self.attribution = Attribution(issues)

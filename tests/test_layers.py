@@ -24,6 +24,7 @@ PURE = (
     "console/drivers.py",
     "console/judge.py",
     "console/lines.py",
+    "console/merged.py",
     "console/model.py",
     "console/phases.py",
     "console/printk.py",
@@ -57,7 +58,7 @@ LAYERS = (
         "environment",
     },
     {"strategies", "virtual"},
-    {"bench", "doctor"},
+    {"bench", "boot", "doctor"},
     {"cli", "pytest_plugin"},
 )
 

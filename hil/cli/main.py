@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from hil.cli.boot import boot
 from hil.cli.classify import classify
 from hil.cli.doctor import doctor
 from hil.cli.lab import lab
@@ -21,6 +22,7 @@ def cli() -> None:
 cli.add_command(lab)
 cli.add_command(doctor)
 cli.add_command(classify)
+cli.add_command(boot)
 
 
 def main() -> None:

@@ -97,6 +97,10 @@ class Classifier:
         """The next banner of a boot is on purpose."""
         self._tracker.explain_restart()
 
+    def enter(self, phase: Phase) -> None:
+        """The boot is known, from elsewhere, to have come so far."""
+        self._tracker.mark(PhaseMark(phase, ""), self._lines)
+
     def feed(self, data: bytes) -> list[Finding]:
         """Findings that these bytes complete."""
         if block := self._splitter.feed(data):

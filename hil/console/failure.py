@@ -40,6 +40,8 @@ def describe(verdict: Verdict) -> str:
     line = verdict.first_bad_line or verdict.details.get("last_line")
     label = "" if verdict.first_bad_line else "last line "
     text += f": {label}{line!r}" if line else ": the console said nothing"
+    if file := verdict.details.get("file"):
+        text += f"; file {file!r}"
     if limit := verdict.details.get("limit"):
         text += f"; {limit}"
     if hint := verdict.details.get("hint"):

@@ -150,6 +150,9 @@ def expired(verdict: Verdict, limit: Expired) -> Verdict:
     details = {**verdict.details, "limit": text}
     if verdict.category and verdict.verdict != "good" and verdict.findings:
         return attrs.evolve(verdict, details=details)
+    if limit.phase is Phase.POWER and verdict.details.get("last_line") is not None:
+        # it does talk, but not as anything that boots
+        return attrs.evolve(verdict, blame=verdict.blame or "unknown", details=details)
     category, blame = _SILENT[limit.phase]
     return attrs.evolve(
         verdict,

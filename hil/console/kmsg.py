@@ -8,6 +8,7 @@ reach the wire. Records are as Documentation/ABI/testing/dev-kmsg has them:
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,16 +20,29 @@ from hil.runners import Host, Running
 SYNC_DEADLINE_S = 2.0
 # A record comes within this time or the reader looks whether it is still wanted.
 _PATIENCE_S = 3600.0
+_MARK = "hil-sync-"
 
 
-def line_of(record: str) -> tuple[int, str] | None:
-    """Sequence number and console form, `[   12.345678] text`, of a record; None for others."""
-    head, separator, text = record.partition(";")
-    fields = head.split(",")
-    if not separator or len(fields) < 3 or not all(field.isdigit() for field in fields[:3]):
-        return None
-    microseconds = int(fields[2])
-    return int(fields[1]), f"[{microseconds // 1_000_000:5}.{microseconds % 1_000_000:06}] {text}"
+_RECORD = re.compile(r"\d+,\d+,(\d{1,20})(?P<more>(?:,[^;]*)?);(?P<text>.*)", re.ASCII)
+# thread or processor, of kernels that print it as well
+_CALLER = re.compile(r",caller=([TC]\d+)", re.ASCII)
+# a byte that is a backslash or no printable ASCII
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def lines_of(record: str) -> list[str]:
+    """Lines of a record as the console shows them, `[   12.345678] text`; [] for other text."""
+    match = _RECORD.fullmatch(record)
+    if match is None:
+        return []
+    seconds, microseconds = divmod(int(match[1]), 1_000_000)
+    prefix = f"[{seconds:5}.{microseconds:06}]"
+    if caller := _CALLER.search(match["more"]):
+        prefix += f"[{caller[1]:>6}]"
+    text = _ESCAPED.sub(
+        lambda escaped: bytes.fromhex(escaped[1].decode()), match["text"].encode(errors="replace")
+    ).decode(errors="replace")
+    return [f"{prefix} {line}" for line in text.replace("\r", "").split("\n")]
 
 
 class KernelLogFollower:
@@ -57,6 +71,8 @@ class KernelLogFollower:
         if self._running is not None:
             with contextlib.suppress(HilError):
                 self._running.stop()
+            # the end of the output may not come from a board that is dead
+            self._running.interrupt(LabError("the kernel's log is not followed any more"))
             self._running = None
         if self._thread is not None:
             self._thread.join()
@@ -64,34 +80,32 @@ class KernelLogFollower:
 
     def sync(self) -> bool:
         """Wait until all that the kernel has said is taken; False when it does not answer."""
-        if self._running is None or not self._running.alive:
+        if self._thread is None or not self._thread.is_alive():
             return False
-        marker = f"hil-sync-{uuid.uuid4().hex}"
+        marker = f"{_MARK}{uuid.uuid4().hex}"
         arrived = self._markers[marker] = threading.Event()
         try:
             told = self._host.run(
                 ["sh", "-c", f"echo '<7>{marker}' > /dev/kmsg"], timeout_s=SYNC_DEADLINE_S
             )
             return told.status == 0 and arrived.wait(SYNC_DEADLINE_S)
-        except LabError:
+        except HilError:
             return False
         finally:
             del self._markers[marker]
 
     def _follow(self, running: Running) -> None:
         for record in _lines(running):
-            parsed = line_of(record)
-            if parsed is None:
-                continue
-            _, line = parsed
-            if (event := self._marker_in(line)) is not None:
-                self._settle()
-                event.set()
-            elif "hil-sync-" not in line:
-                self._take(line)
+            for line in lines_of(record):
+                self._follow_line(line)
 
-    def _marker_in(self, line: str) -> threading.Event | None:
-        return self._markers.get(line.rpartition("] ")[2])
+    def _follow_line(self, line: str) -> None:
+        text = line.rpartition("] ")[2]
+        if (event := self._markers.get(text)) is not None:
+            self._settle()
+            event.set()
+        elif not text.startswith(_MARK):
+            self._take(line)
 
 
 def _lines(running: Running) -> Iterator[str]:

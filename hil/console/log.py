@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections import OrderedDict
 from typing import TextIO
+
+from hil.console.merged import MergedLines, Newlines
+
+# Lines by which a message of the kernel's log is known to have come over the wire too.
+_REMEMBERED_LINES = 20_000
+# Of a line that never ends so much is looked at.
+_PARTIAL_BYTES = 1 << 20
+# What the kernel says begins with its stamp; a prompt may stand before it.
+_STAMPED = re.compile(r"\[ *\d+\.\d{6}\].*")
 
 
 class StampedLog:
@@ -37,6 +48,73 @@ class StampedLog:
         if self._open:
             self._file.write("\n")
             self._open = False
+
+
+class MergedLog:
+    """The wire and the kernel's log in one, each line once, written to all logs that are set.
+
+    Its owner locks.
+    """
+
+    def __init__(self) -> None:
+        self._logs: list[StampedLog] = []
+        self._newlines = Newlines()
+        self._partial = b""
+        self._cut = False
+        self._wire_lines = 0
+        self._kernel_lines = 0
+        self._lines = MergedLines()
+        self._on_wire: OrderedDict[str, int] = OrderedDict()
+
+    def set_logs(self, *logs: StampedLog) -> None:
+        """Write to these from now on; the others end their line."""
+        for log in self._logs:
+            if log not in logs:
+                log.end_line()
+        self._logs = list(logs)
+
+    def start_boot(self) -> None:
+        """Stamps begin anew: nothing has come over the wire yet."""
+        self._on_wire.clear()
+
+    def write(self, data: bytes, monotonic_s: float) -> None:
+        """Bytes of the wire as they come."""
+        data = self._newlines.feed(data)
+        for log in self._logs:
+            log.write(data, wall=_now(), monotonic_s=monotonic_s)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        self._partial = self._partial[-_PARTIAL_BYTES:]
+        self._cut = self._cut and not data
+        for line in whole:
+            self._wire_lines += 1
+            if stamped := _STAMPED.search(line.decode(errors="replace")):
+                self._on_wire[stamped[0]] = self._wire_lines
+        while len(self._on_wire) > _REMEMBERED_LINES:
+            self._on_wire.popitem(last=False)
+
+    def has(self, line: str) -> bool:
+        """Whether this line of the kernel's log came over the wire too."""
+        return line in self._on_wire
+
+    def write_kernel(self, line: str, monotonic_s: float) -> int:
+        """A line of the kernel's log, unless the wire brought it; its number in the logs."""
+        if (number := self._on_wire.get(line)) is not None:
+            return self.of_wire(number)
+        within = bool(self._partial)
+        cuts, self._cut = within and not self._cut, within
+        self._lines.add_kernel_line(self._wire_lines, within=within, cuts=cuts)
+        self._kernel_lines += 1
+        for log in self._logs:
+            log.write_kernel(line, wall=_now(), monotonic_s=monotonic_s)
+        return self._lines.of_kernel(self._kernel_lines)
+
+    def of_wire(self, number: int) -> int:
+        """The line of the logs with which a line of the wire begins."""
+        return self._lines.of_wire(number)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _stamp(wall: datetime.datetime, monotonic_s: float) -> str:

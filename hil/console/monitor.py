@@ -8,7 +8,7 @@ a phase that takes too long ends their waiting with a BootFailure.
 from __future__ import annotations
 
 import contextlib
-import datetime
+import math
 import threading
 import time
 from collections import deque
@@ -26,7 +26,7 @@ from pexpect import TIMEOUT
 
 from hil.console import failure, judge
 from hil.console.classify import Classifier
-from hil.console.log import StampedLog
+from hil.console.log import MergedLog, StampedLog
 from hil.console.model import Finding, Phase, Verdict
 from hil.console.phases import Expired, Limits, PhaseWatch
 from hil.errors import HilError, LabError
@@ -36,8 +36,9 @@ QUIET_S = 0.2
 _TICK_S = 0.05
 # Enough for whoever looks for a prompt; the log has all.
 _BUFFER_BYTES = 1 << 20
-# Lines by which a message of the kernel's log is known to have come over the wire too.
-_REMEMBERED_LINES = 20_000
+# A line of the kernel's log waits for the wire, which is slower, while the wire talks; no longer
+# than this.
+_HELD_S = 1.0
 
 Listener = Callable[[Finding], None]
 
@@ -92,11 +93,15 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
         self._kernel_log = Classifier(self.spl_banners)
         self._watch = PhaseWatch({})
         self._failure: HilError | None = None
+        self._seen_to = False
         self._listeners: list[Listener] = []
         self._logs: list[StampedLog] = []
-        self._known: set[str] = set()
-        self._on_wire: deque[str] = deque(maxlen=_REMEMBERED_LINES)
-        self._partial = b""
+        self._told_of_wire: set[str] = set()
+        self._told_of_kernel: set[str] = set()
+        self._log = MergedLog()
+        # for each line of the kernel's log its number in the merged log, and those that wait
+        self._kernel_at: list[int] = []
+        self._held: deque[tuple[float, str]] = deque()
         self._phases_told = 0
         self._heard_s = 0.0
         self._quiet_told = True
@@ -132,18 +137,22 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
     def start_boot(self, limits: Mapping[Phase, Limits]) -> None:
         """Power comes on now: forget the last boot and watch this one's phases."""
         with self._changed:
-            lines = self._classifier.lines
+            lines, kernel_lines = self._classifier.lines, self._kernel_log.lines
             self._classifier = Classifier(self.spl_banners, first_line=lines)
-            self._kernel_log = Classifier(self.spl_banners)
+            self._kernel_log = Classifier(self.spl_banners, first_line=kernel_lines)
             self._watch = PhaseWatch(limits)
             self._watch.start(time.monotonic())
-            self._failure = None
+            self._failure, self._seen_to = None, False
             self._buffer.clear()
-            self._known.clear()
-            self._on_wire.clear()
+            self._told_of_wire.clear()
+            self._told_of_kernel.clear()
+            self._log.start_boot()
+            self._held.clear()
             self._phases_told = 0
             self._boots += 1
+        # pexpect looks again at what it has read without finding anything
         self._expect.buffer = b""
+        self._expect._before = self._expect.buffer_type()
 
     def end_boot(self) -> PhaseWatch:
         """The board is up or given up: phases expire no longer. Gives the times of its phases."""
@@ -155,11 +164,13 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
         """What failed has been seen to: the board is off."""
         with self._changed:
             self._watch.stop()
-            self._failure = None
+            # what the classifier has found stays found, and would fail the next user
+            self._failure, self._seen_to = None, True
 
     def enter(self, phase: Phase) -> None:
         """A phase that the console does not show (ssh) begins."""
         with self._changed:
+            self._classifier.enter(phase)
             self._watch.enter(phase, time.monotonic())
 
     @contextlib.contextmanager
@@ -185,9 +196,7 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
     def set_logs(self, *logs: StampedLog) -> None:
         """Write what the console says to these from now on."""
         with self._changed:
-            for log in self._logs:
-                log.end_line()
-            self._logs = list(logs)
+            self._log.set_logs(*logs)
 
     @property
     def failure(self) -> HilError | None:
@@ -211,26 +220,76 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
             raise self._failure
 
     def verdict(self) -> Verdict:
-        """What the console of this boot says so far."""
+        """What the console of this boot says so far, and the kernel's log where it says more."""
         with self._changed:
-            return self._classifier.verdict()
+            wire = _in_log(self._classifier.verdict(), self._log.of_wire)
+            log = _in_log(self._kernel_log.verdict(), self._of_kernel)
+        if wire.verdict == "good" and log.verdict == "bad":
+            return attrs.evolve(log, findings=(*wire.findings, *log.findings))
+        return wire
+
+    def await_phase(self, phase: Phase, *, timeout_s: float) -> None:
+        """Wait until the boot has come so far. The failure when it fails, TIMEOUT when it is late.
+
+        Nothing is taken away from those who expect something.
+        """
+        self._await(lambda: self._classifier.phase.rank >= phase.rank, timeout_s, phase.value)
+
+    def await_quiet(self, quiet_s: float) -> None:
+        """Wait until the console has said nothing for so long. The failure when one comes."""
+        self._await(lambda: time.monotonic() - self._heard_s >= quiet_s, math.inf, "silence")
+
+    def _await(self, come: Callable[[], bool], timeout_s: float, what: str) -> None:
+        due_s = time.monotonic() + timeout_s
+        with self._changed:
+            while not come():
+                self.check()
+                if time.monotonic() >= due_s:
+                    raise TIMEOUT(f"no {what} within {timeout_s:g} s")
+                self._changed.wait(QUIET_S)
+            self.check()
 
     def take_kernel_line(self, line: str) -> None:
-        """A line of the kernel's log, `[   12.345678] text`; what the wire brought is skipped."""
+        """A line of the kernel's log, `[   12.345678] text`; what the wire brought is not logged.
+
+        The classifier gets all: a quiet console shows only parts of reports.
+        """
         with self._changed:
-            if line in self._on_wire:
-                return
-            for log in self._logs:
-                log.write_kernel(line, wall=_now(), monotonic_s=time.monotonic())
-            found = self._kernel_log.feed(line.encode(errors="replace") + b"\n")
-            found = self._unknown(found)
-        self._tell(found)
+            self._held.append((time.monotonic(), line))
 
     def settle_kernel_log(self) -> None:
         """No more of the kernel's log comes for now: a report that is open is told as it is."""
         with self._changed:
-            found = self._unknown(self._kernel_log.quiet())
+            self._changed.wait_for(lambda: not self._held, _HELD_S + QUIET_S)
+            found = self._release(math.inf)
+            found += self._new_in_kernel_log(self._kernel_log.quiet())
         self._tell(found)
+
+    def _release(self, now_s: float) -> list[Finding]:
+        """Look at the lines of the kernel's log that need not wait for the wire; locks held."""
+        found: list[Finding] = []
+        while self._held:
+            came_s, line = self._held[0]
+            quiet = now_s - self._heard_s >= QUIET_S
+            if not (quiet or now_s - came_s >= _HELD_S or self._log.has(line)):
+                break
+            self._held.popleft()
+            self._kernel_at.append(self._log.write_kernel(line, time.monotonic()))
+            found += self._kernel_log.feed(line.encode(errors="replace") + b"\n")
+        return self._new_in_kernel_log(found)
+
+    def _new_in_kernel_log(self, found: list[Finding]) -> list[Finding]:
+        """Those that the wire has not told, placed; a fatal one is a failure. Locks held."""
+        new = _untold(found, self._told_of_kernel, elsewhere=self._told_of_wire)
+        if self._failure is not None:
+            return []
+        if self._may_fail and self._kernel_log.fatal:
+            verdict = _in_log(self._kernel_log.verdict(), self._of_kernel)
+            self._fail(failure.of_verdict(verdict))
+        return [_placed(one, self._of_kernel) for one in new]
+
+    def _of_kernel(self, number: int) -> int:
+        return self._kernel_at[number - 1]
 
     # labgrid's console
 
@@ -259,18 +318,19 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
 
     def _run(self) -> None:
         port = _Port(self.serial)
-        lost_s: float | None = None
+        is_open, lost_s = True, None
         while not self._stop.is_set():
             try:
-                self._take(port.read() if lost_s is None else b"")
-                if lost_s is None:
+                self._take(port.read() if is_open else b"")
+                if is_open:
+                    # only now: a server that turns its client away lets it in first
+                    lost_s = None
                     continue
             except (serial.SerialException, OSError) as error:
                 lost_s = lost_s or time.monotonic()
                 why = str(error)
-            if port.reopen():
-                lost_s = None
-            elif time.monotonic() - lost_s > self.reconnect_s:
+            is_open = port.reopen()
+            if lost_s is not None and time.monotonic() - lost_s > self.reconnect_s:
                 self._fail(
                     LabError(
                         f"serial port of {self.target.name} is lost for {self.reconnect_s:g} s: "
@@ -292,24 +352,28 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
                 self._quiet_told = True
                 found = self._classifier.quiet()
             self._follow_phases(now_s)
-            # what comes after a failure only follows from it
-            found = self._unknown(found) if self._failure is None else []
+            found = self._new_on_wire(found)
             expired = self._watch.expired(now_s)
-            fatal = self._classifier.fatal
-            if self._failure is None and (fatal or expired):
-                self._failure = failure.of_verdict(self._verdict_now(expired))
-                self._watch.stop()
+            if self._may_fail and (self._classifier.fatal or expired):
+                self._fail(failure.of_verdict(self._verdict_now(expired)))
+            found += self._release(now_s)
             self._changed.notify_all()
         self._tell(found)
 
+    def _new_on_wire(self, found: list[Finding]) -> list[Finding]:
+        """Those that the kernel's log has not told, placed; locks held."""
+        new = _untold(found, self._told_of_wire, elsewhere=self._told_of_kernel)
+        if self._failure is not None:
+            # what comes after a failure only follows from it
+            return []
+        return [_placed(one, self._log.of_wire) for one in new]
+
     def _remember(self, data: bytes) -> None:
-        self._buffer += data
-        del self._buffer[:-_BUFFER_BYTES]
-        for log in self._logs:
-            log.write(data, wall=_now(), monotonic_s=self._heard_s)
-        *whole, self._partial = (self._partial + data).split(b"\n")
-        self._partial = self._partial[-_BUFFER_BYTES:]
-        self._on_wire.extend(line.rstrip(b"\r").decode(errors="replace") for line in whole)
+        if self._failure is None:
+            # else a board that resets for ever would keep an expect from its end
+            self._buffer += data
+            del self._buffer[:-_BUFFER_BYTES]
+        self._log.write(data, self._heard_s)
 
     def _follow_phases(self, now_s: float) -> None:
         transitions = self._classifier.transitions
@@ -318,21 +382,20 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
         self._phases_told = len(transitions)
 
     def _verdict_now(self, expired: Expired | None) -> Verdict:
-        verdict = self._classifier.verdict()
+        verdict = _in_log(self._classifier.verdict(), self._log.of_wire)
         if expired is None or any(f.severity == "fatal" for f in verdict.findings):
             return verdict
         return judge.expired(verdict, expired)
 
+    @property
+    def _may_fail(self) -> bool:
+        return self._failure is None and not self._seen_to
+
     def _fail(self, error: HilError) -> None:
         with self._changed:
             self._failure = self._failure or error
+            self._watch.stop()
             self._changed.notify_all()
-
-    def _unknown(self, found: list[Finding]) -> list[Finding]:
-        """Findings that the other way of hearing of them has not told; locks held."""
-        new = [one for one in found if (one.line or one.fingerprint) not in self._known]
-        self._known.update(one.line or one.fingerprint for one in new)
-        return new
 
     def _tell(self, found: list[Finding]) -> None:
         for finding in found:
@@ -340,5 +403,22 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
                 listener(finding)
 
 
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
+def _untold(found: list[Finding], told: set[str], *, elsewhere: set[str]) -> list[Finding]:
+    """Findings that were not told elsewhere; adds their lines to `told`.
+
+    A quiet console starts a report later than the kernel's log: one line in common is enough.
+    """
+    new = [one for one in found if elsewhere.isdisjoint(one.lines)]
+    told.update(line for one in new for line in one.lines)
+    return new
+
+
+def _placed(finding: Finding, place: Callable[[int], int]) -> Finding:
+    """With the number of its line in the merged log."""
+    number = finding.line_number
+    return attrs.evolve(finding, line_number=place(number)) if number else finding
+
+
+def _in_log(verdict: Verdict, place: Callable[[int], int]) -> Verdict:
+    findings = tuple(_placed(finding, place) for finding in verdict.findings)
+    return attrs.evolve(verdict, findings=findings)

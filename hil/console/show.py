@@ -31,7 +31,9 @@ def lines_of(verdict: Verdict) -> Iterator[str]:
         "fingerprint": verdict.fingerprint,
         "first bad line": verdict.first_bad_line,
     }
-    told |= {name.replace("_", " "): value for name, value in verdict.details.items()}
+    # warnings are findings, which follow
+    details = {name: value for name, value in verdict.details.items() if name != "warnings"}
+    told |= {name.replace("_", " "): value for name, value in details.items()}
     for name, value in told.items():
         if value is not None and value != "":
             yield f"  {name + ':':<15} {_text(value)}"

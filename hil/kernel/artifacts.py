@@ -62,3 +62,19 @@ class KernelArtifact:
         if not path.is_file():
             raise ConfigError(f"{path}: no such {what}; {remedy}")
         return path
+
+
+def variant_of(dtb: Path, name: str) -> Path:
+    """The device tree that differs from `dtb` by a variant: NAME-VARIANT.dtb beside NAME.dtb.
+
+    ConfigError tells which variants there are.
+    """
+    path = dtb.with_name(f"{dtb.stem}-{name}.dtb")
+    if path.is_file():
+        return path
+    others = dtb.parent.glob(f"{dtb.stem}-*.dtb")
+    there = sorted(other.stem.removeprefix(f"{dtb.stem}-") for other in others)
+    raise ConfigError(
+        f"{path}: no such device tree for variant {name!r}; "
+        + (f"there are {', '.join(there)}" if there else "this kernel has no variants")
+    )

@@ -47,12 +47,18 @@ class Attribution:
         self._lock = threading.Lock()
         self._owner = BOOT
         self._all: list[Attributed] = []
+        # where in these the latest run of a test begins
+        self._begun: dict[str, int] = {}
+        self._crashed = False
         self._crashes: Counter[str] = Counter()
 
     def begin(self, owner: str) -> None:
-        """What comes from now on belongs to this test, or to the boot."""
+        """What comes from now on belongs to this run of a test, or to the boot."""
         with self._lock:
             self._owner = owner
+            self._crashed = False
+            if owner != BOOT:
+                self._begun[owner] = len(self._all)
 
     def take(self, finding: Finding) -> Attributed:
         """Add a finding to whoever owns it now."""
@@ -60,17 +66,21 @@ class Attribution:
             known = known_issues.match(self._issues, finding)
             one = Attributed(self._owner, finding, known)
             self._all.append(one)
-            if one.fails and finding.severity == "fatal" and self._owner != BOOT:
+            fatal = one.fails and finding.severity == "fatal"
+            # of several the others only follow from the first
+            if fatal and not self._crashed and self._owner != BOOT:
+                self._crashed = True
                 self._crashes[self._owner] += 1
             return one
 
     def of(self, owner: str) -> list[Attributed]:
-        """All findings of one owner so far."""
+        """Findings of a test's latest run so far; of the boot, all."""
         with self._lock:
-            return [one for one in self._all if one.owner == owner]
+            latest = self._all[self._begun.get(owner, 0) :]
+            return [one for one in latest if one.owner == owner]
 
     def failing(self, owner: str) -> list[Finding]:
-        """Findings for which the owner has failed."""
+        """Findings for which the owner has failed, as of() counts them."""
         return [one.finding for one in self.of(owner) if one.fails]
 
     def exhausted(self, owner: str) -> bool:

@@ -29,7 +29,7 @@ from hil.boards.model import BoardProfile
 from hil.console.model import Phase
 from hil.console.phases import Limits
 from hil.errors import ConfigError, LabError, TargetError
-from hil.kernel.artifacts import KernelArtifact
+from hil.kernel.artifacts import KernelArtifact, variant_of
 from hil.kernel.stage import stage_modules, unique_names
 from hil.results.history import BoardHistory
 from hil.strategies import recipe
@@ -74,6 +74,7 @@ class NetbootStrategy(Strategy):
         board (str): name of the board profile
         kernel (str): kernel artifact directory
         dtb (str): device-tree file that is sent instead of the artifact's; "" for the artifact's
+        variant (str): send the device tree NAME-VARIANT.dtb that lies beside it; "" for itself
         tftp_server (str): address that the board uses for TFTP; "" for the one that DHCP gives
     """
 
@@ -90,6 +91,7 @@ class NetbootStrategy(Strategy):
     board: str = attr.ib(validator=attr.validators.instance_of(str))
     kernel: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     dtb: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    variant: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     tftp_server: str = attr.ib(default="", validator=attr.validators.instance_of(str))
 
     def __attrs_post_init__(self) -> None:
@@ -253,6 +255,8 @@ class NetbootStrategy(Strategy):
         dtb = Path(self.dtb) if self.dtb else artifact.dtb(netboot.dtb)
         if not dtb.is_file():
             raise ConfigError(f"{dtb}: no such device tree; NetbootStrategy.dtb must name a file")
+        if self.variant:
+            dtb = variant_of(dtb, self.variant)
         values = {
             "nfs_server": self.nfsroot.server,
             "nfs_path": self.nfsroot.path,

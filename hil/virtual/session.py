@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 import requests
 
-from hil.boards.model import BoardProfile
-from hil.virtual import assets, registry, supervisor
+from hil.errors import LabError
+from hil.virtual import assets, registry, replay, supervisor
 from hil.virtual.cache import Cache
 from hil.virtual.registry import LabRecord
 
@@ -21,28 +21,32 @@ POWER_TIMEOUT_S = 10.0
 class SessionLab:
     """Nothing happens for a board that is real. enter() and leave() may each be called once."""
 
-    def __init__(self, profile: BoardProfile) -> None:
-        self._profile = profile
+    def __init__(self, board: str, *, virtual: bool) -> None:
+        self._board = board
+        self._virtual = virtual
         self._lease: supervisor.Lease | None = None
         self._use: TextIO | None = None
 
     def enter(self, *, say: Callable[[str], None]) -> dict[str, Any]:
         """The lab's values for the environment; {} for a real board.
 
-        A lab that `hil lab up` has brought up is used unless another session holds it.
+        A lab that `hil lab up` has brought up is used unless another session holds it. LabError
+        for a replay that nobody has brought up.
         """
-        if self._profile.virtual is None:
+        if not self._virtual:
             return {}
         for dead in registry.reap_dead_labs():
             say(f"virtual lab {dead}: the remains of a killed run were removed")
         for record in registry.labs():
             state = record.state()
-            if state and state["board"] == self._profile.name and self._take(record):
+            if state and state["board"] == self._board and self._take(record):
                 say(f"virtual lab {record.name}: in use by this session")
                 return dict(state["environment"])
+        if self._board == replay.BOARD:
+            raise LabError("no free replay lab is up; `hil lab up --replay LOG` brings one up")
         assets.prepare(Cache())
-        name = f"pytest-{os.getpid()}"
-        self._lease = supervisor.up(name, self._profile.name, owned=True)
+        name = f"session-{os.getpid()}"
+        self._lease = supervisor.up(name, self._board, owned=True)
         say(f"virtual lab {name}: up for this session")
         return dict(self._lease.state["environment"])
 

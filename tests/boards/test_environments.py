@@ -33,8 +33,8 @@ def _drivers(loaded: Environment) -> dict[str, dict]:
     return loaded.config.get_targets()["main"]["drivers"]
 
 
-def test_one_file_a_board() -> None:
-    assert sorted(path.stem for path in SHELF.glob("*.yaml")) == list(NAMES)
+def test_one_file_a_board_and_one_for_recorded_logs() -> None:
+    assert {path.stem for path in SHELF.glob("*.yaml")} == {*NAMES, "replay"}
 
 
 def test_has_no_unknown_key(loaded: Environment, monkeypatch, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def start_session(tmp_path: Path, lab: str | None = None) -> tuple[subprocess.Po
     argv += ["--hil-results", str(tmp_path), "-p", "no:cacheprovider"]
     with (tmp_path / "output").open("wb") as output:
         session = subprocess.Popen(argv, cwd=PROJECT, stdout=output, stderr=output)
-    name = lab or f"pytest-{session.pid}"
+    name = lab or f"session-{session.pid}"
 
     def booting() -> bool:
         return any(b"Linux version" in log.read_bytes() for log in tmp_path.glob("*/console.log"))
