@@ -211,6 +211,7 @@ class NetbootStrategy(Strategy):
             )
         self.target.deactivate(self.uboot)
         if index == 1:
+            self.console.check()
             raise TargetError(f"{line!r} came back to the prompt: {last_line(before)}")
 
     def _shell(self) -> None:
@@ -298,6 +299,8 @@ class NetbootStrategy(Strategy):
             output, _, status = self.uboot.run(item.command, timeout=item.deadline_s)
         what = item.what + (f" file {item.file}" if item.file else "")
         if status != 0:
+            # the console's verdict says more, where there is one
+            self.console.check()
             raise LabError(f"{what} failed in U-Boot: {telling_line(output)}")
         if item.size_bytes is not None and f"filesize={item.size_bytes:x}" not in output:
             raise LabError(
