@@ -49,17 +49,24 @@ class Classifier:
     """Fed with a console's bytes in any chunks; says what went wrong as soon as that is known.
 
     `spl_banners` is how often the board prints the SPL banner in one boot, `first_line` how many
-    lines of the log came before.
+    lines of the log came before. Whoever restarts an `attended` board says so (expect_restart):
+    what its log says of a restart does not excuse it.
     """
 
     def __init__(
-        self, spl_banners: int = 2, known: Signatures | None = None, first_line: int = 0
+        self,
+        spl_banners: int = 2,
+        known: Signatures | None = None,
+        first_line: int = 0,
+        *,
+        attended: bool = False,
     ) -> None:
         self._signatures = known or signatures.load()
         self._splitter = LineSplitter()
         self._tracker = BootTracker(spl_banners)
         self._cutter = Cutter()
         self._traffic = TrafficWatch()
+        self._attended = attended
         self._lines = first_line
         self._previous = b""
         self._collected = Collected()
@@ -92,6 +99,11 @@ class Classifier:
     def fatal(self) -> Finding | None:
         """The first finding from which the board does not go on; None while it may."""
         return self._collected.fatal
+
+    @property
+    def restarts(self) -> int:
+        """How often the boot began anew, for whatever reason."""
+        return self._tracker.boot
 
     def expect_restart(self) -> None:
         """The next banner of a boot is on purpose."""
@@ -264,7 +276,7 @@ class Classifier:
 
     def _take_event(self, name: str) -> None:
         self.facts.events.add(name)
-        if name == "reset_on_purpose":
+        if name == "reset_on_purpose" and not self._attended:
             self._tracker.explain_restart()
         self._collected.settle(name)
 

@@ -61,10 +61,13 @@ class MergedLog:
         self._newlines = Newlines()
         self._partial = b""
         self._cut = False
+        # how much of the line that is open stands before the kernel's lines within it
+        self._cut_at = 0
         self._wire_lines = 0
         self._kernel_lines = 0
         self._lines = MergedLines()
         self._on_wire: OrderedDict[str, int] = OrderedDict()
+        self._after_cut: set[int] = set()
 
     def set_logs(self, *logs: StampedLog) -> None:
         """Write to these from now on; the others end their line."""
@@ -89,6 +92,9 @@ class MergedLog:
             self._wire_lines += 1
             if stamped := _STAMPED.search(line.decode(errors="replace")):
                 self._on_wire[stamped[0]] = self._wire_lines
+                if 0 < self._cut_at <= stamped.start():
+                    self._after_cut.add(self._wire_lines)
+            self._cut_at = 0
         while len(self._on_wire) > _REMEMBERED_LINES:
             self._on_wire.popitem(last=False)
 
@@ -102,6 +108,7 @@ class MergedLog:
             return self.of_wire(number)
         within = bool(self._partial)
         cuts, self._cut = within and not self._cut, within
+        self._cut_at = len(self._partial)
         self._lines.add_kernel_line(self._wire_lines, within=within, cuts=cuts)
         self._kernel_lines += 1
         for log in self._logs:
@@ -109,7 +116,12 @@ class MergedLog:
         return self._lines.of_kernel(self._kernel_lines)
 
     def of_wire(self, number: int) -> int:
-        """The line of the logs with which a line of the wire begins."""
+        """The line of the logs that has what a line of the wire says.
+
+        A prompt may wait there for long, cut off from what the kernel says behind it.
+        """
+        if number in self._after_cut:
+            return self._lines.end_of_wire(number)
         return self._lines.of_wire(number)
 
 

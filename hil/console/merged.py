@@ -9,7 +9,8 @@ class MergedLines:
     """Counts what is written to the merged log; all numbers of lines begin with 1."""
 
     def __init__(self) -> None:
-        # for each line that the wire did not bring: how many lines of the wire stand before it
+        # for each line that the wire did not bring, twice the number of the wire's line before it,
+        # and one less when it stands within that line
         self._foreign: list[int] = []
         self._kernel: list[int] = []
 
@@ -22,11 +23,15 @@ class MergedLines:
         before = wire_lines + within
         rest_to_come = within and not cuts
         self._kernel.append(before + len(self._foreign) + 1 - rest_to_come)
-        self._foreign += [before] * (1 + cuts)
+        self._foreign += [2 * before - within] * (1 + cuts)
 
     def of_wire(self, number: int) -> int:
         """The line of the merged log with which a line of the wire begins."""
-        return number + bisect.bisect_left(self._foreign, number)
+        return number + bisect.bisect_left(self._foreign, 2 * number - 1)
+
+    def end_of_wire(self, number: int) -> int:
+        """The line of the merged log with which a line of the wire ends."""
+        return number + bisect.bisect_left(self._foreign, 2 * number)
 
     def of_kernel(self, number: int) -> int:
         """The line of the merged log that has a line of the kernel's log."""

@@ -89,11 +89,12 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
         self._expect.delayafterread = None
         self._changed = threading.Condition()
         self._buffer = bytearray()
-        self._classifier = Classifier(self.spl_banners)
-        self._kernel_log = Classifier(self.spl_banners)
+        self._classifier = Classifier(self.spl_banners, attended=True)
+        self._kernel_log = Classifier(self.spl_banners, attended=True)
         self._watch = PhaseWatch({})
         self._failure: HilError | None = None
         self._seen_to = False
+        self._reset_expected = False
         self._listeners: list[Listener] = []
         self._logs: list[StampedLog] = []
         self._told_of_wire: set[str] = set()
@@ -138,11 +139,11 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
         """Power comes on now: forget the last boot and watch this one's phases."""
         with self._changed:
             lines, kernel_lines = self._classifier.lines, self._kernel_log.lines
-            self._classifier = Classifier(self.spl_banners, first_line=lines)
-            self._kernel_log = Classifier(self.spl_banners, first_line=kernel_lines)
+            self._classifier = Classifier(self.spl_banners, first_line=lines, attended=True)
+            self._kernel_log = Classifier(self.spl_banners, first_line=kernel_lines, attended=True)
             self._watch = PhaseWatch(limits)
             self._watch.start(time.monotonic())
-            self._failure, self._seen_to = None, False
+            self._failure, self._seen_to, self._reset_expected = None, False, False
             self._buffer.clear()
             self._told_of_wire.clear()
             self._told_of_kernel.clear()
@@ -175,8 +176,12 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
 
     @contextlib.contextmanager
     def expect_reset(self) -> Iterator[None]:
-        """While a test restarts the board on purpose: its banner is no reset loop."""
+        """While a test restarts the board on purpose: its banner is no reset loop.
+
+        From that banner on nothing counts, until start_boot(): the board boots as it likes.
+        """
         with self._changed:
+            self._reset_expected = True
             self._classifier.expect_restart()
         try:
             yield
@@ -281,9 +286,9 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
     def _new_in_kernel_log(self, found: list[Finding]) -> list[Finding]:
         """Those that the wire has not told, placed; a fatal one is a failure. Locks held."""
         new = _untold(found, self._told_of_kernel, elsewhere=self._told_of_wire)
-        if self._failure is not None:
+        if not self._may_fail:
             return []
-        if self._may_fail and self._kernel_log.fatal:
+        if self._kernel_log.fatal:
             verdict = _in_log(self._kernel_log.verdict(), self._of_kernel)
             self._fail(failure.of_verdict(verdict))
         return [_placed(one, self._of_kernel) for one in new]
@@ -352,6 +357,7 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
                 self._quiet_told = True
                 found = self._classifier.quiet()
             self._follow_phases(now_s)
+            self._seen_to |= self._reset_expected and self._classifier.restarts > 0
             found = self._new_on_wire(found)
             expired = self._watch.expired(now_s)
             if self._may_fail and (self._classifier.fatal or expired):
@@ -363,7 +369,7 @@ class ConsoleMonitor(ConsoleExpectMixin, Driver, ConsoleProtocol):
     def _new_on_wire(self, found: list[Finding]) -> list[Finding]:
         """Those that the kernel's log has not told, placed; locks held."""
         new = _untold(found, self._told_of_wire, elsewhere=self._told_of_kernel)
-        if self._failure is not None:
+        if not self._may_fail:
             # what comes after a failure only follows from it
             return []
         return [_placed(one, self._log.of_wire) for one in new]

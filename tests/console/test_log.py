@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hil.console.lines import without_stamps
-from hil.console.log import StampedLog
+from hil.console.log import MergedLog, StampedLog
 
 WALL = datetime.datetime(2026, 11, 30, 23, 53, 4, 123456, datetime.UTC)
 STAMP = "2026-11-30T23:53:04.123456Z 1234.500000 "
@@ -129,3 +129,17 @@ def test_the_classifier_knows_the_stamps() -> None:
 
 def test_stamps_sort_and_have_a_fixed_form() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \d+\.\d{6} x", logged(b"x"))
+
+
+def test_what_the_kernel_says_behind_a_prompt_stands_where_it_was_said() -> None:
+    file, log = io.StringIO(), MergedLog()
+    log.set_logs(StampedLog(file))
+    log.write(b"boot\nroot@board:~# ", 1.0)
+    log.write_kernel("[   12.345678] one", 2.0)
+    log.write_kernel("[   12.345679] two", 2.0)
+    log.write(b"[   13.000000] Oops\n[   13.000001] ", 3.0)
+    log.write_kernel("[   13.000001] more", 3.0)
+    log.write(b"more of it\n", 4.0)
+    lines = file.getvalue().split("\n")
+    said = {number: lines[log.of_wire(number) - 1].split(" ", 2)[2] for number in (1, 2, 3)}
+    assert said == {1: "boot", 2: "[   13.000000] Oops", 3: "[   13.000001] "}

@@ -569,11 +569,34 @@ def test_a_reset_on_purpose_is_no_reset_loop(console: Console) -> None:
     assert not console.told
 
 
-def test_only_one_reset_is_on_purpose(console: Console) -> None:
+def test_what_a_board_says_after_a_reset_on_purpose_counts_for_nobody(console: Console) -> None:
     console.hear(BOOT)
     with console.monitor.expect_reset():
         console.hear(BOOT)
+        console.hear("TFTP error: 'File not found' (1)\n")
     console.hear(BOOT)
+    assert console.monitor.failure is None
+    assert not console.told
+
+
+def test_a_crash_before_the_reset_on_purpose_counts(console: Console) -> None:
+    console.hear(BOOT)
+    with console.monitor.expect_reset():
+        console.hear("[   99.000000] Kernel panic - not syncing: Fatal exception\n")
+        console.soon(lambda: console.monitor.failure)
+
+
+def test_only_the_boot_with_a_reset_on_purpose_may_restart(console: Console) -> None:
+    console.hear(BOOT)
+    with console.monitor.expect_reset():
+        console.hear(BOOT)
+    console.monitor.start_boot({})
+    console.hear(BOOT + BOOT)
+    console.soon(lambda: console.monitor.failure)
+
+
+def test_a_restart_that_only_the_log_announces_fails(console: Console) -> None:
+    console.hear(BOOT + "[   99.000000] sysrq: Resetting\n" + BOOT)
     console.soon(lambda: console.monitor.failure)
 
 

@@ -17,7 +17,7 @@ import yaml
 import hil
 from hil import environment
 from hil.bench import Bench
-from hil.errors import ConfigError, HilError, LabError, TargetError
+from hil.errors import ConfigError, HilError, LabError
 from hil.strategies.netboot import NetbootStrategy, Status
 from hil.virtual.keys import make_key
 from hil.virtual.ports import free_port
@@ -151,8 +151,8 @@ def test_nfs_server_down(spare_lab: Lease) -> None:
 def test_garbage_instead_of_a_kernel(spare_lab: Lease, tmp_path: Path) -> None:
     kernel = kernel_copy(spare_lab, tmp_path, "Image")
     (kernel / "Image").write_bytes(b"no kernel" * 1000)
-    text = failure(spare_lab, TargetError, NetbootStrategy={"kernel": str(kernel)})
-    assert "came back to the prompt: Bad Linux ARM64 Image magic!" in text
+    text = failure(spare_lab, LabError, NetbootStrategy={"kernel": str(kernel)})
+    assert text.startswith("bad_image in uboot: 'Bad Linux ARM64 Image magic!'")
 
 
 def test_foreign_key(spare_lab: Lease, tmp_path: Path) -> None:
