@@ -15,7 +15,6 @@ SUITE = Path(__file__).parent / "suites/faults.py"
 # test -> category, driver and function of the finding that fails it
 FAULTS = {
     "test_driver_warns": ("warn", "igb", "igb_rd32"),
-    "test_hung_task": ("hung_task", None, None),
     "test_oops": ("oops", "rtw89_core", "rtw89_alloc_ieee80211_hw"),
     "test_reset": ("reset_loop", None, None),
 }
@@ -35,7 +34,7 @@ def test_all_tests_ran_and_only_the_faults_failed(session: Session) -> None:
 
 @pytest.mark.parametrize("test", FAULTS)
 def test_fault_is_told_with_its_place(session: Session, test: str) -> None:
-    [finding] = session.findings(test)
+    [finding] = [one for one in session.findings(test) if one["severity"] != "warning"]
     told = tuple(finding[key] for key in ("category", "driver", "function"))
     assert told == FAULTS[test]
     assert session.log_lines()[finding["line_number"] - 1].endswith(finding["line"])
