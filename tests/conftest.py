@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from hil import environment
 from hil.bench import Bench
@@ -15,6 +16,11 @@ from hil.virtual import assets, supervisor
 from hil.virtual.cache import Cache
 
 BOARD = "virtual-arm64"
+
+# the same examples in every run; `--hypothesis-profile=long` looks for new ones
+settings.register_profile("short", derandomize=True, max_examples=60, database=None)
+settings.register_profile("long", max_examples=3000, database=None)
+settings.load_profile("short")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces: needs root")
 
