@@ -40,7 +40,7 @@ def write_log(path: Path, size: int) -> None:
                     seconds += choose.random()
                     unit, errors = choose.randrange(100), choose.randrange(1 << 20)
                     block += (
-                        b"[%12.6f] igb 0000:0%d:00.0 eth%d: queue %d: %d packets, ring at 0x%08x\r\n"
+                        b"[%12.6f] igb 0000:0%d:00.0 eth%d: queue %d: %d packets, ring 0x%08x\r\n"
                         % (seconds, unit % 4, unit % 4, unit % 8, errors, errors * 64)
                     )
                 quiet += len(block)
@@ -60,7 +60,7 @@ def run(path: Path) -> tuple[float, float, dict[str, object]]:
         os.dup2(write, 1)
         os.execv(argv[0], argv)
     os.close(write)
-    with open(read, "rb") as output:
+    with os.fdopen(read, "rb") as output:
         text = output.read()
     _, _, usage = os.wait4(pid, 0)
     return time.monotonic() - start, usage.ru_maxrss * 1024 / MEGABYTE, json.loads(text)
