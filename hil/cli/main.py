@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import click
 
-from hil.cli.boot import boot
-from hil.cli.classify import classify
-from hil.cli.doctor import doctor
-from hil.cli.lab import lab
 from hil.errors import HilError
 
+VERBS = ("lab", "doctor", "classify", "boot")
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Verbs(click.Group):
+    """Imports the module of a verb when it is asked for: labgrid alone takes half a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"hil.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hil")
 def cli() -> None:
     """Hardware-in-the-loop tests for network drivers."""
-
-
-cli.add_command(lab)
-cli.add_command(doctor)
-cli.add_command(classify)
-cli.add_command(boot)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -18,7 +19,7 @@ from hil.console.boot import BootTracker, Reset
 from hil.console.collected import Collected, Seen
 from hil.console.lines import LineSplitter, without_stamps
 from hil.console.model import Finding, Phase, Verdict
-from hil.console.signatures import Fact, PhaseMark, ReportRule, Signature, Signatures
+from hil.console.signatures import PhaseMark, ReportRule, Signature, Signatures
 from hil.console.splat import Cutter, Report
 from hil.console.traffic import TrafficWatch
 
@@ -166,7 +167,7 @@ class Classifier:
         end = block.rstrip()
         if end:
             last = end[end.rfind(b"\n") + 1 :]
-            facts.last_line = without_stamps(last.decode(errors="replace"))
+            facts.last_line = _text(last)
 
     def _scan(self, block: bytes) -> None:
         """Look at the lines that matter; while a report is open, at each."""
@@ -182,7 +183,7 @@ class Classifier:
                 end = block.find(b"\n", start)
             self._lines += block.count(b"\n", counted, start)
             counted = start
-            self._line(block[start:end], self._lines + 1, self._before(block, start))
+            self._line(block, start, end)
             position = end + 1
         self._lines += block.count(b"\n", counted)
         self._previous = block[block.rfind(b"\n", 0, len(block) - 1) + 1 : -1]
@@ -201,47 +202,40 @@ class Classifier:
             before = self._previous
         else:
             before = block[block.rfind(b"\n", 0, start - 1) + 1 : start - 1]
-        return without_stamps(before.decode(errors="replace"))
+        return _text(before)
 
-    def _line(self, raw: bytes, number: int, previous: str) -> None:
-        text = without_stamps(raw.decode(errors="replace"))
-        matched: list[Signature] = []
-        meanings = self._signatures.meanings(text)
-        for meaning in meanings:
-            if isinstance(meaning, PhaseMark):
-                self._take_mark(meaning, text, number)
-            elif isinstance(meaning, str):
-                self._take_event(meaning)
-            elif isinstance(meaning, Signature):
-                matched.append(meaning)
-            elif isinstance(meaning, Fact) and (match := re.search(meaning.pattern, text)):
-                self.facts.values[meaning.name] = match.groupdict()
+    def _line(self, block: bytes, start: int, end: int) -> None:
+        text, number = _text(block[start:end]), self._lines + 1
+        meaning = self._signatures.meaning(text)
+        for mark in meaning.marks:
+            self._take_mark(mark, text, number)
+        for event in meaning.events:
+            self._take_event(event)
+        for fact in meaning.facts:
+            if match := re.search(fact.pattern, text):
+                self.facts.values[fact.name] = match.groupdict()
         if self._tracker.awaits_kernel and signatures.KERNEL_STAMP.match(text):
             self._take_mark(PhaseMark(Phase.KERNEL, ""), text, number)
-        if matched and not text.startswith(_SOURCE_LINE):
-            # the most telling one: the others are its more general relatives
-            self._held.append((max(matched, key=lambda one: one.weight), text, number))
-        if signatures.TRAFFIC in meanings:
+        if meaning.signature and not text.startswith(_SOURCE_LINE):
+            self._held.append((meaning.signature, text, number))
+        if signatures.TRAFFIC in meaning.readers:
             self._traffic.line(text, number)
-        if self._cutter.busy or signatures.REPORT in meanings:
-            for report in self._cut(text, number, previous):
-                self._take_report(report)
-        if not self._cutter.busy:
+        if self._cutter.busy or signatures.REPORT in meaning.readers:
+            self._cut(text, number, block, start)
+        if self._held and not self._cutter.busy:
             self._release_held(None)
 
-    def _cut(self, text: str, number: int, previous: str) -> list[Report]:
-        reports = []
-        for part in _EMBEDDED_STAMP.split(text):
-            if not self._cutter.busy and not self._cutter.opens(part):
-                continue
-            reports += self._cutter.feed(part, number, previous=previous)
-        return reports
+    def _cut(self, text: str, number: int, block: bytes, start: int) -> None:
+        parts = _EMBEDDED_STAMP.split(text) if text.rfind("[") > 0 else (text,)
+        for part in parts:
+            for report in self._cutter.feed(part, number, lambda: self._before(block, start)):
+                self._take_report(report)
 
     def _look_at_prompt(self, unfinished: bytes) -> None:
-        text = without_stamps(unfinished.decode(errors="replace"))
-        for meaning in self._signatures.meanings(text) if text else ():
-            if isinstance(meaning, PhaseMark) and not meaning.restart:
-                self._take_mark(meaning, text, self._lines + 1)
+        text = _text(unfinished)
+        for mark in self._signatures.meaning(text).marks if text else ():
+            if not mark.restart:
+                self._take_mark(mark, text, self._lines + 1)
 
     # What lines mean
 
@@ -301,15 +295,8 @@ class Classifier:
         )
         if known := self._collected.get(key):
             self._collected.again(key, known)
-            # the first of several is the one that the line tells
-            merged = {**details, **known.finding.details, "count": known.count}
-            lines = (*known.finding.lines, text)[: judge.EVIDENCE_LINES]
-            known.finding = attrs.evolve(
-                known.finding,
-                details=merged,
-                lines=lines,
-                driver=known.finding.driver or driver,
-            )
+            if len(known.finding.lines) < judge.EVIDENCE_LINES:
+                known.finding = _told_again(known.finding, text, driver, details)
             return
         stage = self._stage(signature.stage)
         finding = Finding(
@@ -368,9 +355,6 @@ class Classifier:
                 known.finding = finding
             else:
                 known.count += 1
-                known.finding = attrs.evolve(
-                    known.finding, details={**known.finding.details, "count": known.count}
-                )
             return
         self._provisional = {report.line_number: key, **self._provisional}
         if len(self._provisional) > _OPEN_REPORTS:
@@ -391,6 +375,22 @@ class Classifier:
             for rule in self._signatures.reports
             if rule.kind in (report.kind, "any") and re.search(rule.message, report.message)
         )
+
+
+def _told_again(
+    finding: Finding, text: str, driver: str | None, details: Mapping[str, str]
+) -> Finding:
+    """A finding with one more line; the first of several is the one that the line tells."""
+    return attrs.evolve(
+        finding,
+        details={**details, **finding.details},
+        lines=(*finding.lines, text),
+        driver=finding.driver or driver,
+    )
+
+
+def _text(line: bytes) -> str:
+    return without_stamps(line.decode(errors="replace"))
 
 
 def _normal(text: str) -> str:

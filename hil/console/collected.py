@@ -52,7 +52,11 @@ class Collected:
         self.fatal: Finding | None = None
 
     def all(self) -> list[Seen]:
-        """All, in the order in which they came."""
+        """All, in the order in which they came; the details say how often one came again."""
+        for seen in self._seen.values():
+            if seen.count > 1:
+                details = {**seen.finding.details, "count": seen.count}
+                seen.finding = attrs.evolve(seen.finding, details=details)
         return list(self._seen.values())
 
     def get(self, key: tuple[object, ...]) -> Seen | None:

@@ -46,6 +46,7 @@ class Drivers:
         functions: dict[str, str] = data["functions"]  # type: ignore[assignment]
         self._functions = [(re.compile(p), name) for p, name in functions.items()]
 
+    @functools.lru_cache(maxsize=4096)  # noqa: B019 - there is one table
     def of_frame(self, frame: Frame) -> str | None:
         """The driver that a frame is in; None for core code and what nobody knows."""
         if frame.module and not self._core_modules.match(frame.module):

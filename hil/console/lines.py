@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-import re2
-
 # A line without an end (noise, a dead clock) is cut after so many bytes.
 LONGEST_LINE_BYTES = 65536
 
@@ -28,7 +26,7 @@ _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)?"
 # What stands in front of a console line in captures; the kernel's own `[   12.345678]` does not.
 # Never a bare number: that may be part of the text.
-_STAMP = re2.compile(
+_STAMP = re.compile(
     rf"(?:{_DATE}[T ]{_TIME}{_ZONE} \d+\.\d{{6}} (?:kmsg: )?"  # our own console log
     rf"|\[(?:{_DATE}[T ])?{_TIME}{_ZONE}\][ \t]?"  # tio, minicom, GitHub, SSCOM
     rf"|(?:{_DATE}[T ]){_TIME}{_ZONE}(?: \d\d[OE]\+?)?:?[ \t]"  # journals of CI runners, LAVA
@@ -36,10 +34,11 @@ _STAMP = re2.compile(
     rf"|\[\d+\.\d+ \d+\.\d+\] "  # grabserial: since start, since the last line
     rf"|[<>]{_TIME}[<>] ?"
     r'|- ?\{"?dt"?: .*?"?msg"?: ["\']'  # LAVA
-    r")"
+    r")",
+    re.ASCII,
 )
 # The glyphs with which a Chinese terminal program marks received data.
-_GLYPHS = re.compile("^[收发][←→][◆◇]")
+_GLYPHS = re.compile("[收发][←→][◆◇]")
 
 
 class LineSplitter:
@@ -111,4 +110,4 @@ def without_stamps(line: str) -> str:
         if match is None:
             break
         line = line[match.end() :]
-    return _GLYPHS.sub("", line)
+    return line[3:] if _GLYPHS.match(line) else line

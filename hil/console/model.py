@@ -16,7 +16,8 @@ Vote = Literal["good", "bad", "no_vote"]
 class Phase(enum.Enum):
     """Phases in the order in which a boot passes them; the value is the stage shown to users.
 
-    A board skips what it does not have (TF-A's messages, network autoconfiguration).
+    `rank` is the position in a boot, from 0. A board skips what it does not have (TF-A's messages,
+    network autoconfiguration).
     """
 
     POWER = "power"
@@ -32,15 +33,13 @@ class Phase(enum.Enum):
     LOGIN = "login"
     SSH = "ssh"
 
+    def __init__(self, _: str) -> None:
+        self.rank = len(type(self).__members__)
+
     @property
     def stage(self) -> str:
         """The coarser name of a verdict: spl, uboot, uboot_handover, kernel or userspace."""
         return _STAGES.get(self, self.value)
-
-    @property
-    def rank(self) -> int:
-        """Position in a boot, from 0."""
-        return _RANKS[self]
 
 
 _STAGES = {
@@ -51,7 +50,6 @@ _STAGES = {
     Phase.LOGIN: "userspace",
     Phase.SSH: "userspace",
 }
-_RANKS = {phase: rank for rank, phase in enumerate(Phase)}
 
 
 @attrs.frozen

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-
-import attrs
+from typing import NamedTuple
 
 from hil.console.drivers import Frame, plain
 
@@ -55,8 +55,11 @@ _BODY = re.compile(
 )
 
 
-@attrs.frozen
-class Line:
+# Boards repeat themselves, and so do reports: what was read once need not be read again.
+remembered = functools.lru_cache(maxsize=4096)
+
+
+class Line(NamedTuple):
     """A kernel line without its prefixes; `stamp_s` is the kernel's own time."""
 
     text: str
@@ -68,20 +71,18 @@ class Line:
 def split(text: str) -> Line:
     match = _PREFIX.match(text)
     assert match is not None
-    stamp = match["stamp"]
-    body = text[match.end() :]
-    return Line(text, body.rstrip(), float(stamp) if stamp else None, match["caller"])
+    stamp, caller = match.groups()
+    return Line(text, text[match.end() :].rstrip(), float(stamp) if stamp else None, caller)
 
 
-def frames(body: str) -> list[Frame]:
+@remembered
+def frames(body: str) -> tuple[Frame, ...]:
     """Functions that a line of a call trace names, innermost first; none of a guess's."""
     match = _FRAME.match(body)
     if match is None or match["guess"]:
-        return []
-    found = [Frame(plain(match["function"]), match["module"])]
-    if match["inner"]:
-        found.insert(0, Frame(plain(match["inner"])))
-    return found
+        return ()
+    frame = Frame(plain(match["function"]), match["module"])
+    return (Frame(plain(match["inner"])), frame) if match["inner"] else (frame,)
 
 
 def is_frame(body: str) -> bool:
@@ -89,12 +90,14 @@ def is_frame(body: str) -> bool:
     return _FRAME.match(body) is not None
 
 
+@remembered
 def program_counter(body: str) -> Frame | None:
     """The function that a report says it happened in."""
     match = _PC.search(body) or _AT.search(body)
     return Frame(plain(match["function"]), match["module"]) if match else None
 
 
+@remembered
 def task(body: str) -> tuple[str, int] | None:
     """Name and pid of the task that a line of a report names."""
     for pattern in (*_TASK, _AT):
@@ -104,6 +107,7 @@ def task(body: str) -> tuple[str, int] | None:
     return None
 
 
+@remembered
 def is_body(body: str) -> bool:
     """Whether a line can belong to a report of the kernel."""
     return not body.strip() or is_frame(body) or _BODY.match(body) is not None

@@ -38,6 +38,11 @@ REPORT_WORDS = (
 )
 # While the boot loader still speaks, the kernel's first word is any line with its time stamp.
 KERNEL_STAMP = re.compile(r"^\[ *\d+\.\d{6}\]")
+# No pattern asks for the digits of a stamp, so lines that differ only there are one to remember.
+_ANY_STAMP = "[    0.000000]"
+REMEMBERED_LINES = 4096
+_NAMED = re.compile(r"\(\?P<\w+>")
+_LINE_BEGIN = re.compile(r"(?<![\[\\])\^")
 # Lines that traffic.py follows.
 TRAFFIC_BEGINS = r"\(ifindex \d+; |xdp-bench "
 TRAFFIC_WORDS = rf" rx/s|{TRAFFIC_BEGINS}|Link is |^\^C|^Totals:|^  Packets received"
@@ -124,6 +129,17 @@ class ReportRule:
 
 
 @attrs.frozen
+class Meaning:
+    """All that a line can mean; `signature` is the most telling of those that match."""
+
+    marks: tuple[PhaseMark, ...] = ()
+    events: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    signature: Signature | None = None
+    readers: tuple[Reader, ...] = ()
+
+
+@attrs.frozen
 class Signatures:
     """All that the data file holds, and the automata made of it."""
 
@@ -136,6 +152,7 @@ class Signatures:
     _scanners: dict[ScannerKey, Any] = attrs.field(init=False, eq=False, repr=False, factory=dict)
     _set: Any = attrs.field(init=False, eq=False, repr=False)
     _meanings: tuple[tuple[str, Any], ...] = attrs.field(init=False, eq=False, repr=False)
+    _remembered: Any = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         meanings: list[tuple[str, Any]] = [(mark.pattern, mark) for mark in self.phases]
@@ -151,6 +168,8 @@ class Signatures:
         lines.Compile()
         object.__setattr__(self, "_set", lines)
         object.__setattr__(self, "_meanings", tuple(meanings))
+        remembered = functools.lru_cache(REMEMBERED_LINES)(self._look_up)
+        object.__setattr__(self, "_remembered", remembered)
 
     def scanner(self, *, early: bool, begun: bool, traffic: bool) -> Any:
         """Automaton that finds places in lines of bytes at which to look.
@@ -181,9 +200,19 @@ class Signatures:
             return not waiting or any(one.late for one in waiting)
         return True
 
-    def meanings(self, text: str) -> list[Any]:
-        """PhaseMarks, names of events (str), Signatures, Facts and Readers of a clean line."""
-        return [self._meanings[index][1] for index in sorted(self._set.Match(text) or ())]
+    def meaning(self, text: str) -> Meaning:
+        """What a clean line means."""
+        return self._remembered(KERNEL_STAMP.sub(_ANY_STAMP, text))  # type: ignore[no-any-return]
+
+    def _look_up(self, text: str) -> Meaning:
+        found = [self._meanings[index][1] for index in sorted(self._set.Match(text) or ())]
+
+        def of(kind: type) -> tuple[Any, ...]:
+            return tuple(one for one in found if isinstance(one, kind))
+
+        # others are more general relatives
+        signature = max(of(Signature), key=lambda one: one.weight, default=None)
+        return Meaning(of(PhaseMark), of(str), of(Fact), signature, of(Reader))
 
 
 def _options() -> Any:
@@ -197,11 +226,15 @@ def _options() -> Any:
 def _scanner(patterns: Iterable[str]) -> Any:
     """An automaton that finds places where one of the patterns occurs in lines of bytes.
 
-    It must not ask for the whole line: going back to a line's beginning costs RE2 its fast path.
+    Lines still have their stamps here, so `^` is dropped: the set knows better. Two things would
+    cost RE2 its fast path: asking for the whole line, as it has to go back to the line's beginning,
+    and groups that capture.
     """
     options = _options()
     options.encoding = re2.Options.Encoding.LATIN1
-    anywhere = "|".join(f"(?:{pattern})" for pattern in patterns)
+    anywhere = "|".join(
+        f"(?:{_LINE_BEGIN.sub('', _NAMED.sub('(?:', pattern))})" for pattern in patterns
+    )
     return re2.compile(f"(?m){anywhere}".encode("latin-1"), options)
 
 

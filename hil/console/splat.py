@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -156,11 +156,8 @@ class _Draft:
         self.numbers.add(number)
         self.at = self.at or printk.program_counter(line.body)
         self.process = self.process or printk.task(line.body)
-        for pattern in _DETAILS:
-            if match := pattern.search(line.body):
-                for name, value in match.groupdict().items():
-                    if value is not None:
-                        self.details.setdefault(name.rstrip("2"), value)
+        for name, value in _details(line.body):
+            self.details.setdefault(name, value)
         self._take_frames(line.body)
 
     def _take_frames(self, body: str) -> None:
@@ -266,7 +263,7 @@ def _fingerprint(kind: str, message: str, *parts: str | None) -> str:
 
 
 class Cutter:
-    """Fed with kernel lines from one that `opens` a report on, until it is not `busy` any more."""
+    """Fed with lines: one with which a report may begin, and each while one is open (`busy`)."""
 
     def __init__(self) -> None:
         self._drafts: dict[str | None, _Draft] = {}
@@ -279,15 +276,10 @@ class Cutter:
         """Whether a report has begun and not ended: every line is wanted."""
         return bool(self._drafts)
 
-    def opens(self, text: str) -> bool:
-        """Whether a report begins with this line."""
-        body = printk.split(text).body
-        kind = _kind(body)
-        # later kernels print this as a line of its own, and a signature knows it
-        return kind is not None and kind != "netdev_watchdog"
-
-    def feed(self, text: str, number: int, previous: str = "") -> list[Report]:
-        """Reports that this line ends; `previous` is the text of the line before it."""
+    def feed(
+        self, text: str, number: int, previous: Callable[[], str] = lambda: ""
+    ) -> list[Report]:
+        """Reports that this line ends; `previous` tells the text of the line before it."""
         line = printk.split(text)
         kind = _kind(line.body)
         draft = self._draft_of(line)
@@ -298,6 +290,7 @@ class Cutter:
         if kind is not None and (draft is None or self._begins_another(draft, kind, line)):
             if draft is not None:
                 done += self._close(draft, number)
+            # later kernels print this as a line of its own, and a signature knows it
             if kind != "netdev_watchdog":
                 self._open(kind, line, number, previous)
             return done
@@ -344,11 +337,11 @@ class Cutter:
         )
         return not joined
 
-    def _open(self, kind: str, line: printk.Line, number: int, previous: str) -> None:
+    def _open(self, kind: str, line: printk.Line, number: int, previous: Callable[[], str]) -> None:
         message = "" if kind in (CUT_HERE, "warn") else line.body.strip()
         draft = _Draft(kind, message, line.text, number, line.caller, line.stamp_s)
         draft.awaits_message = kind == CUT_HERE
-        if kind == "warn" and (before := _message_before(previous, line)):
+        if kind == "warn" and (before := _message_before(previous(), line)):
             draft.message, draft.line, draft.number = before.body.strip(), before.text, number - 1
             draft.lines.append(before.text)
             draft.numbers.add(number - 1)
@@ -394,6 +387,19 @@ class Cutter:
         return [draft.report()]
 
 
+@printk.remembered
+def _details(body: str) -> tuple[tuple[str, str], ...]:
+    """What a line of a report says besides, by name."""
+    return tuple(
+        (name.rstrip("2"), value)
+        for pattern in _DETAILS
+        if (match := pattern.search(body))
+        for name, value in match.groupdict().items()
+        if value is not None
+    )
+
+
+@printk.remembered
 def _kind(body: str) -> str | None:
     if _CUT.search(body):
         return CUT_HERE

@@ -255,6 +255,7 @@ def test_stop_does_not_wait_for_a_board_that_is_gone(followed: Followed) -> None
     followed.board.hangs = True
     followed.follower.start()
     followed.says("last words")
+    soon(lambda: followed.lines)
     stopper = threading.Thread(target=followed.follower.stop, daemon=True)
     stopper.start()
     stopper.join(PATIENCE_S)
