@@ -1,7 +1,9 @@
 """How fast `hil classify` reads a 100 MB console log on one core, and how much memory that takes.
 
-The log is made of the recorded logs in tests/data/cases, in a seeded random order, with the quiet
-lines of good boots between them. The last line is a JSON object with the figures and their bounds.
+Two logs are made of what was recorded. `night` is a board that boots and is tested again and again,
+with one failure of tests/data/cases, chosen at random, in each round: the bounds are for this one.
+`failures` is nothing but failures, back to back, where each line counts; it has no bound. The last
+line is a JSON object with the figures and their bounds.
 
     .venv/bin/python benchmarks/classify_throughput.py [--megabytes 100] [--runs 3]
 """
@@ -20,33 +22,21 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parent.parent
 CASES = PROJECT / "tests/data/cases"
+SESSION = PROJECT / "tests/data/sessions/virtual-arm64.txt"
 MEGABYTE = 1_000_000
 BOUND_MB_PER_S = 30
 BOUND_MB = 200
-# What a board says all night while nothing is wrong: most of a long log.
-QUIET_SHARE = 0.8
 
 
-def write_log(path: Path, size: int) -> None:
-    """Recorded logs in random order, four fifths of it lines of a board that is well."""
+def write_log(path: Path, size: int, session: bytes) -> None:
+    """The session and a failure, in turns, up to `size` bytes."""
     choose = random.Random(1)
-    logs = [log.read_bytes() for log in sorted(CASES.glob("*.txt"))]
-    written, quiet, seconds = 0, 0, 0.0
+    failures = [log.read_bytes() for log in sorted(CASES.glob("*.txt"))]
+    written = 0
     with path.open("wb") as file:
         while written < size:
-            if quiet < written * QUIET_SHARE:
-                block = b""
-                for _ in range(1000):
-                    seconds += choose.random()
-                    unit, errors = choose.randrange(100), choose.randrange(1 << 20)
-                    block += (
-                        b"[%12.6f] igb 0000:0%d:00.0 eth%d: queue %d: %d packets, ring 0x%08x\r\n"
-                        % (seconds, unit % 4, unit % 4, unit % 8, errors, errors * 64)
-                    )
-                quiet += len(block)
-            else:
-                block = choose.choice(logs)
-            written += file.write(block)
+            written += file.write(session)
+            written += file.write(choose.choice(failures))
 
 
 def run(path: Path) -> tuple[float, float, dict[str, object]]:
@@ -66,35 +56,43 @@ def run(path: Path) -> tuple[float, float, dict[str, object]]:
     return time.monotonic() - start, usage.ru_maxrss * 1024 / MEGABYTE, json.loads(text)
 
 
+def measure(name: str, size: int, session: bytes, runs: int) -> tuple[float, float]:
+    """Median rate in MB/s and peak memory in MB."""
+    rates, memory = [], 0.0
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / f"{name}.log"
+        write_log(path, size, session)
+        megabytes = path.stat().st_size / MEGABYTE
+        for number in range(runs):
+            seconds, peak, verdict = run(path)
+            rates.append(megabytes / seconds)
+            memory = max(memory, peak)
+            print(
+                f"{name}, run {number + 1}: {megabytes:.0f} MB in {seconds:.2f} s, "
+                f"peak {peak:.0f} MB, {verdict['verdict']} ({verdict['category']})",
+                flush=True,
+            )
+    return statistics.median(rates), memory
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
-    rates, memory = [], 0.0
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "console.log"
-        write_log(path, arguments.megabytes * MEGABYTE)
-        size = path.stat().st_size / MEGABYTE
-        for number in range(arguments.runs):
-            seconds, peak, verdict = run(path)
-            rates.append(size / seconds)
-            memory = max(memory, peak)
-            print(
-                f"run {number + 1}: {size:.0f} MB in {seconds:.2f} s, peak {peak:.0f} MB, "
-                f"{verdict['verdict']} ({verdict['category']})",
-                flush=True,
-            )
-    rate = statistics.median(rates)
+    size = arguments.megabytes * MEGABYTE
+    night, memory = measure("night", size, SESSION.read_bytes(), arguments.runs)
+    failures, memory_failures = measure("failures", size // 5, b"", arguments.runs)
     figures = {
         "benchmark": Path(__file__).stem,
-        "log_mb": round(size),
+        "log_mb": arguments.megabytes,
         "runs": arguments.runs,
-        "mb_per_s": round(rate, 1),
+        "mb_per_s": round(night, 1),
         "bound_mb_per_s": BOUND_MB_PER_S,
-        "peak_mb": round(memory),
+        "failures_mb_per_s": round(failures, 1),
+        "peak_mb": round(max(memory, memory_failures)),
         "bound_mb": BOUND_MB,
-        "ok": rate >= BOUND_MB_PER_S and memory <= BOUND_MB,
+        "ok": night >= BOUND_MB_PER_S and max(memory, memory_failures) <= BOUND_MB,
     }
     print(json.dumps(figures))
     return 0 if figures["ok"] else 1

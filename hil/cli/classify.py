@@ -16,7 +16,7 @@ from hil.console.model import Verdict
 from hil.console.show import exit_status, lines_of
 from hil.errors import ConfigError
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
 
 
 @click.command()

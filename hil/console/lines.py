@@ -99,7 +99,7 @@ def clean(block: bytes) -> bytes:
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
     if b"\r" in block:
-        block = re.sub(rb"\r+\n", b"\n", block).replace(b"\r", b"\n")
+        block = re.sub(rb"\r\r*\n", b"\n", block).replace(b"\r", b"\n")
     return block
 
 

@@ -94,12 +94,16 @@ class Signature:
         """Whether it may come when user space runs already."""
         return not self.stage or "userspace" in self.stage
 
+    @functools.cached_property
+    def _compiled(self) -> tuple[re.Pattern[str], ...]:
+        patterns = (re.compile(pattern) for pattern in (self.pattern, *self.fields))
+        return tuple(pattern for pattern in patterns if pattern.groups)
+
     def details(self, text: str) -> dict[str, str]:
         """Named groups of pattern and fields in a line; a name's digits at its end are dropped."""
         found: dict[str, str] = {}
-        for pattern in (self.pattern, *self.fields):
-            match = re.search(pattern, text)
-            if match:
+        for pattern in self._compiled:
+            if match := pattern.search(text):
                 for name, value in match.groupdict().items():
                     if value is not None:
                         found.setdefault(name.rstrip("0123456789"), value.strip())

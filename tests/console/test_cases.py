@@ -66,3 +66,34 @@ def test_recorded_case(case: dict[str, Any]) -> None:
 )
 def test_who_is_to_blame_decides_the_vote(name: str, votes: str) -> None:
     assert classify((CASES / f"{name}.txt").read_bytes()).verdict == votes
+
+
+@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2026-12-07T11:34:29.592827Z 19095.442960 ",
+        "2026-12-07T11:34:29.592827Z 19095.442960 kmsg: ",
+        "[2026-12-07 11:34:29.592] ",
+        "[11:34:29] ",
+        "2026-12-07T11:34:29.5928270Z ",
+        "[12.001234 0.000123] ",
+    ],
+)
+def test_stamps_of_a_capture_change_nothing(case: dict[str, Any], stamp: str) -> None:
+    raw = (CASES / case["file"]).read_bytes()
+    plain = classify(raw)
+    # \r\n only: a lone carriage return begins a line of its own, which no capture would stamp
+    stamped = b"\n".join(
+        stamp.encode() + line if line else line for line in raw.replace(b"\r\n", b"\n").split(b"\n")
+    )
+    verdict = classify(stamped)
+    for name in ("verdict", "category", "stage", "blame", "driver", "function", "fingerprint"):
+        assert getattr(verdict, name) == getattr(plain, name)
+    assert verdict.first_bad_line == plain.first_bad_line
+
+
+def test_a_recorded_session_is_good() -> None:
+    session = CASES.parent / "sessions/virtual-arm64.txt"
+    verdict = classify(session.read_bytes())
+    assert (verdict.verdict, verdict.category) == ("good", "boot_ok")
