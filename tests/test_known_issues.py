@@ -140,6 +140,11 @@ FINGERPRINT = "[0].fingerprint: must be 12 hexadecimal digits, small letters, in
         ([changed(driver="")], "[0].driver: must be a driver's name, is ''"),
         ([changed(driver=5)], "[0].driver: must be a driver's name, is 5"),
         (
+            [changed(signature="netdev_watchdgo")],
+            "[0].signature: there is no category 'netdev_watchdgo'; "
+            "did you mean 'netdev_watchdog'?",
+        ),
+        (
             [changed(signature=None, fingerprint="0123456789ab", driver="igb")],
             "[0].driver: narrows a signature only; leave it out with a fingerprint",
         ),
@@ -223,7 +228,7 @@ def test_a_signature_covers_every_driver_unless_it_names_one() -> None:
 
 
 def test_a_signature_is_a_whole_category() -> None:
-    assert match([issue(signature="netdev")], FINDING) is None
+    assert match([issue(signature="oops")], FINDING) is None
 
 
 def test_a_fingerprint_covers_one_fault() -> None:
@@ -234,5 +239,5 @@ def test_a_fingerprint_covers_one_fault() -> None:
 
 def test_the_first_of_the_list_is_taken() -> None:
     first, second = issue(reason="first"), issue(reason="second")
-    assert match([issue(signature="other"), first, second], FINDING) is first
+    assert match([issue(signature="oops"), first, second], FINDING) is first
     assert match([], FINDING) is None

@@ -7,6 +7,7 @@ lines), and the tracker (how far the boot is). judge.py weighs what they found.
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import re
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from hil.console import judge, signatures
+from hil.console import judge, signatures, splat, traffic
 from hil.console.boot import BootTracker, Reset
 from hil.console.collected import Collected, Seen
 from hil.console.lines import LineSplitter, without_stamps
@@ -22,6 +23,8 @@ from hil.console.model import Finding, Phase, Verdict
 from hil.console.signatures import PhaseMark, ReportRule, Signature, Signatures
 from hil.console.splat import Cutter, Report
 from hil.console.traffic import TrafficWatch
+
+RESET_LOOP = "reset_loop"
 
 _EMBEDDED_STAMP = re.compile(r"(?<=.)(?=\[ *\d+\.\d{6}\])")
 _NUMBER = re.compile(r"0x[0-9a-f]+|-?\d+")
@@ -250,18 +253,18 @@ class Classifier:
     def _take_reset(self, reset: Reset, text: str, number: int) -> None:
         begun = reset.stage in ("kernel", "userspace", "uboot_handover")
         finding = Finding(
-            category="reset_loop",
+            category=RESET_LOOP,
             severity="fatal",
             blame="kernel" if begun else "bootloader",
             stage=reset.stage,
             line=text,
             line_number=number,
-            fingerprint=_fingerprint("reset_loop", reset.stage),
+            fingerprint=_fingerprint(RESET_LOOP, reset.stage),
             details={"loops": reset.boots},
             lines=(text,),
         )
         # of all boots of this log: the loop is one fault
-        key = (None, "reset_loop", reset.stage)
+        key = (None, RESET_LOOP, reset.stage)
         if known := self._collected.get(key):
             known.finding = attrs.evolve(known.finding, details=finding.details)
             known.boot = self._tracker.boot - 1
@@ -375,6 +378,15 @@ class Classifier:
             for rule in self._signatures.reports
             if rule.kind in (report.kind, "any") and re.search(rule.message, report.message)
         )
+
+
+@functools.cache
+def categories() -> frozenset[str]:
+    """Categories that a finding can have."""
+    known = signatures.load()
+    named = {rule.category for rule in known.reports if rule.category}
+    of_lines = {signature.category for signature in known.signatures}
+    return frozenset({RESET_LOOP, traffic.NO_TRAFFIC, *splat.KINDS, *named, *of_lines})
 
 
 def _told_again(

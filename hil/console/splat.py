@@ -71,8 +71,9 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("warn", r"WARNING: (?:CPU: \d+|at |\S+:\d+ at )"),
     )
 )
+KINDS = tuple(kind for kind, _ in _KINDS)
 # These refine what a report with the same beginning is; each is more telling than those after it.
-_RANK = {kind: rank for rank, (kind, _) in enumerate(_KINDS)}
+_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 _TELLING = ("refcount", "list_corruption", "netdev_watchdog")
 # Panics that say only that something before them was fatal.
 _AFTERMATH = re.compile(

@@ -7,6 +7,8 @@ import re
 
 from hil.console.model import Finding
 
+NO_TRAFFIC = "no_traffic_after_xdp"
+
 _START = re.compile(
     r"(?:Dropping|Hairpinning|Passing|Redirecting)\b.* on (?P<iface>\S+) "
     r"\(ifindex \d+; (?:queue (?P<queue>\d+); )?driver (?P<driver>[\w-]+)\)"
@@ -61,9 +63,9 @@ class TrafficWatch:
         assert self._run is not None
         _, number, text = steady[0]
         driver = self._run["driver"]
-        identity = f"no_traffic_after_xdp\0{driver}\0{self._mode}"
+        identity = f"{NO_TRAFFIC}\0{driver}\0{self._mode}"
         self._found = self._found or Finding(
-            category="no_traffic_after_xdp",
+            category=NO_TRAFFIC,
             severity="error",
             blame="kernel",
             stage="userspace",

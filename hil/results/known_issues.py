@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from hil.console.classify import categories
 from hil.console.model import Finding
 from hil.errors import ConfigError, suggestion
 
@@ -109,6 +110,11 @@ def _text_problems(entry: dict[Any, Any]) -> Iterator[str]:
         yield (
             ".signature: must be a category such as netdev_watchdog, "
             f"is {_show(entry['signature'])}"
+        )
+    elif "signature" in entry and entry["signature"] not in categories():
+        yield (
+            f".signature: there is no category {entry['signature']!r}"
+            f"{suggestion(entry['signature'], categories())}"
         )
     if "driver" in entry and "fingerprint" in entry:
         yield ".driver: narrows a signature only; leave it out with a fingerprint"
