@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,14 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespa
 def ti_dtbs() -> dict[str, Path]:
     """Directories of the device-tree files in Debian's kernel packages, by architecture."""
     return assets.ti_device_trees(Cache())
+
+
+@pytest.fixture
+def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The labs of this test are no others'; a short path, as sockets need it."""
+    with tempfile.TemporaryDirectory(prefix="hil-") as directory:
+        monkeypatch.setenv("HIL_RUN", directory)
+        yield Path(directory)
 
 
 @pytest.fixture(scope="session")

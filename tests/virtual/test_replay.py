@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,13 +102,6 @@ def pausing(tmp_path: Path) -> Path:
     stamp = "2026-11-30T23:53:04.123456Z"
     path.write_text(f"{stamp} 10.000000 one\n{stamp} 10.400000 two\n{stamp} 3600.000000 three\n")
     return path
-
-
-@pytest.fixture
-def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="hil-") as directory:
-        monkeypatch.setenv("HIL_RUN", directory)
-        yield Path(directory)
 
 
 def test_a_recorded_log_comes_whole_and_then_nothing() -> None:
