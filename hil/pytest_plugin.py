@@ -270,6 +270,9 @@ def _note(
         run.verdicts[item.nodeid] = "not run"
     elif report.failed:
         run.verdicts[item.nodeid] = "lab error" if verdict == "lab error" else "fail"
+    elif report.skipped and run.attribution.exhausted(item.nodeid):
+        # its verdict is that of the runs that it had
+        pass
     elif report.skipped:
         run.verdicts[item.nodeid] = "unsupported" if verdict == "unsupported" else "skip"
     elif report.when == "call":
@@ -300,7 +303,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     for report in terminalreporter.stats.get("unsupported", []):
         terminalreporter.write_line(f"UNSUPPORTED {report.nodeid}: {report.longrepr[2]}")
-    planned = [item.nodeid for item in getattr(terminalreporter._session, "items", [])]
+    # a test that is repeated is one test
+    planned = dict.fromkeys(i.nodeid for i in getattr(terminalreporter._session, "items", []))
     outcomes = [
         (suite, run.verdicts.get(node_id, "not run"))
         for node_id in planned

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import yaml
 
+from hil import environment
 from tests.conftest import BOARD
 
 PROJECT = Path(__file__).parents[2]
@@ -48,15 +50,24 @@ class Session:
         return (self.directory / "console.log").read_text(errors="replace").split("\n")
 
 
-def run_suite(directory: Path, text: str, *arguments: str) -> Session:
-    """Run one suite file on a virtual board of its own."""
+def run_suite(
+    directory: Path,
+    text: str,
+    *,
+    conftest: str = "",
+    known_issues: list[dict[str, str]] | None = None,
+) -> Session:
+    """Run one suite file, with fixtures and hooks of its own, on a virtual board of its own."""
     suite = directory / "testsuites/crash"
     suite.mkdir(parents=True)
     (suite / "test_crash.py").write_text(text)
-    (directory / "conftest.py").write_text(CONFTEST)
+    (directory / "conftest.py").write_text(CONFTEST + conftest)
+    data = yaml.safe_load(environment.find(f"{BOARD}.yaml").read_text())
+    data["options"] = {"known_issues": known_issues or []}
+    (directory / "bench.yaml").write_text(yaml.safe_dump(data))
     (directory / "pytest.ini").write_text("[pytest]\n")
-    argv = [sys.executable, "-m", "pytest", "--lg-env", f"{BOARD}.yaml", "testsuites"]
-    argv += ["--hil-results", str(directory / "results"), "-p", "no:cacheprovider", *arguments]
+    argv = [sys.executable, "-m", "pytest", "--lg-env", "bench.yaml", "testsuites"]
+    argv += ["--hil-results", str(directory / "results"), "-p", "no:cacheprovider"]
     done = subprocess.run(
         argv,
         cwd=directory,
