@@ -211,16 +211,16 @@ def test_only_boots_that_had_the_phase_count(board: BoardHistory) -> None:
 
 
 def test_of_many_boots_the_slowest_hundredth_does_not_count(board: BoardHistory) -> None:
-    add(board, 10, 2, times=99)
+    add(board, 10, 4, times=99)
     add(board, 500, 400)
-    assert board.learned(PROFILE)[Phase.KERNEL] == Limits(30, 6)
+    assert board.learned(PROFILE)[Phase.KERNEL] == Limits(30, 12)
     add(board, 500, 400)
     assert board.learned(PROFILE)[Phase.KERNEL] == Limits(240, 60)
 
 
 def test_limits_have_a_floor(board: BoardHistory) -> None:
     add(board, 0.1, 0, times=20)
-    assert board.learned(PROFILE)[Phase.KERNEL] == Limits(5, 5)
+    assert board.learned(PROFILE)[Phase.KERNEL] == Limits(10, 10)
 
 
 def test_limits_are_at_most_twice_the_profiles_even_below_the_floor(board: BoardHistory) -> None:

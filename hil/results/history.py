@@ -23,9 +23,9 @@ from hil.errors import ConfigError
 BOOTS_NEEDED = 20
 BOOTS_KEPT = 200
 # A boot may take so many times what nearly all took, but not less than the floor, which is what a
-# busy host may lose, and not more than so many times the profile's value.
+# busy host or one lost packet costs, and not more than so many times the profile's value.
 FACTOR = 3
-FLOOR_S = 5.0
+FLOOR_S = 10.0
 CAP = 2
 
 

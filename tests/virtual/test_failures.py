@@ -5,64 +5,20 @@ Each test breaks one thing on the real chain, sees the error, and the last one b
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
-import yaml
 
-import hil
-from hil import environment
 from hil.bench import Bench
-from hil.errors import ConfigError, HilError, LabError
-from hil.strategies.netboot import NetbootStrategy, Status
+from hil.errors import ConfigError, LabError
+from hil.strategies.netboot import Status
 from hil.virtual.keys import make_key
 from hil.virtual.ports import free_port
 from hil.virtual.supervisor import Lease
 from tests.conftest import BOARD, needs_root
+from tests.virtual.breaking import failure, kernel_copy, quick_profile, strategy
 
 pytestmark = needs_root
-
-
-@contextlib.contextmanager
-def strategy(lab: Lease, **changes: dict[str, Any]) -> Iterator[NetbootStrategy]:
-    """The lab's strategy with some keys of resources or drivers changed."""
-    env = environment.load(environment.find(f"{BOARD}.yaml"), lab.state["environment"])
-    target = env.config.data["targets"]["main"]
-    for section in ("resources", "drivers"):
-        for name, arguments in environment.entries(target[section]):
-            arguments.update(changes.get(name, {}))
-    strategy = env.get_target().get_driver("NetbootStrategy", activate=False)
-    try:
-        yield strategy
-    finally:
-        # nothing may hold the serial port or the power when the next test comes
-        requests.put(lab.state["power"], data=b"0", timeout=10).raise_for_status()
-        env.cleanup()
-
-
-def failure(lab: Lease, kind: type[HilError], **changes: dict[str, Any]) -> str:
-    """The message with which a boot to ssh fails; it must be one line."""
-    with strategy(lab, **changes) as board, pytest.raises(kind) as caught:
-        board.transition(Status.ssh)
-    assert board.status is Status.unknown
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
-
-
-def kernel_copy(lab: Lease, directory: Path, *without: str) -> Path:
-    """The lab's kernel as a directory of links, some files left out."""
-    source = Path(lab.state["environment"]["drivers"]["NetbootStrategy"]["kernel"])
-    copy = directory / "kernel"
-    copy.mkdir()
-    for entry in source.iterdir():
-        if entry.name not in without:
-            (copy / entry.name).symlink_to(entry)
-    return copy
 
 
 def test_missing_kernel_directory(spare_lab: Lease) -> None:
@@ -126,7 +82,9 @@ def test_wrong_prompt(spare_lab: Lease, tmp_path: Path) -> None:
     text = failure(
         spare_lab,
         LabError,
-        NetbootStrategy={"board": str(quick_profile(tmp_path, power_on_to_prompt=5))},
+        NetbootStrategy={
+            "board": str(quick_profile(tmp_path, deadlines={"power_on_to_prompt": 5}))
+        },
         UBootDriver={"prompt": "U-Boot# "},
     )
     assert text.startswith("no U-Boot prompt 'U-Boot# ' within 5 s")
@@ -157,7 +115,7 @@ def test_garbage_instead_of_a_kernel(spare_lab: Lease, tmp_path: Path) -> None:
 
 def test_foreign_key(spare_lab: Lease, tmp_path: Path) -> None:
     make_key(tmp_path / "stranger")
-    profile = quick_profile(tmp_path, ssh=4)
+    profile = quick_profile(tmp_path, deadlines={"ssh": 4})
     text = failure(
         spare_lab,
         LabError,
@@ -187,13 +145,3 @@ def test_a_board_that_crashed_is_booted_anew(spare_lab: Lease, tmp_path: Path) -
         assert board.boots == 2
         assert bench.board.run(["true"]).status == 0
         board.transition(Status.off)
-
-
-def quick_profile(directory: Path, **deadlines: float) -> Path:
-    """A copy of the board's profile with other deadlines, so that a test need not wait long."""
-    shelf = Path(hil.__file__).parent / "boards/data"
-    data = yaml.safe_load((shelf / f"{BOARD}.yaml").read_text())
-    data["deadlines"].update(deadlines)
-    path = directory / "quick.yaml"
-    path.write_text(yaml.safe_dump(data))
-    return path
