@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := python3 python3-venv python3-dev gcc iproute2 openssh-client util-linux debian-archive-keyring
 
-.PHONY: demo check setup lint test suites clean
+.PHONY: demo check check-faults setup lint test suites clean
 
 demo: suites
 
@@ -23,6 +23,10 @@ test: setup
 
 suites: setup
 	$(SUDO) $(BIN)/pytest --lg-env virtual-arm64.yaml testsuites
+
+# Boots and tests that fail slowly, for real.
+check-faults: setup
+	$(SUDO) $(BIN)/pytest -m faults tests
 
 # Kernel, root filesystem, U-Boot and QEMU, into the cache.
 setup: $(VENV)/.ready

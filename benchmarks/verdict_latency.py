@@ -142,7 +142,7 @@ def faults(lease: Lease, tap: Tap, times: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {"panic": [], "oops": [], "reset": []}
     kinds = {
         "panic": (PANIC, b"Kernel panic - not syncing", "panic"),
-        "oops": (OOPS, b"Unable to handle kernel", "oops"),
+        "oops": (OOPS, b"Internal error: Oops", "oops"),
         "reset": (RESET, b"U-Boot 20", "reset_loop"),
     }
     with tapped(lease, tap) as strategy, tempfile.TemporaryDirectory() as directory:
@@ -153,21 +153,23 @@ def faults(lease: Lease, tap: Tap, times: int) -> dict[str, list[float]]:
                 error = failure.of_finding(finding)
                 bench.interrupt(error, dead=finding.severity == "fatal")
 
-        def wait_for_command(script: str) -> None:
-            bench.board.run(["sh", "-c", script + f"\nsleep {PATIENCE_S}"])
+        def of_command(script: str) -> tuple[HilError, float]:
+            return error_of(lambda: bench.board.run(["sh", "-c", f"{script}\nsleep {PATIENCE_S}"]))
 
-        def wait_for_console(script: str) -> None:
+        def of_console(script: str) -> tuple[HilError, float]:
+            # what ends the command in the end is not part of the waiting
             with bench.board.start(["sh", "-c", script]):
-                bench.monitor.expect("what no board says", timeout=PATIENCE_S)
+                return error_of(
+                    lambda: bench.monitor.expect("what no board says", timeout=PATIENCE_S)
+                )
 
         for number in range(times):
             for name, (script, line, category) in kinds.items():
                 strategy.give_up()
                 bench.require(Status.ssh)
-                wait = wait_for_command if name == "oops" else wait_for_console
                 tap.watch_for(line)
                 bench.monitor.subscribe(interrupt)
-                error, raised_s = error_of(lambda: wait(script))  # noqa: B023 - called at once
+                error, raised_s = (of_command if name == "oops" else of_console)(script)
                 bench.monitor.unsubscribe(interrupt)
                 if not str(error).startswith(category) or tap.seen_s is None:
                     raise SystemExit(f"{name}: another error: {error}")

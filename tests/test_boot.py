@@ -56,7 +56,7 @@ def impatient(directory: Path) -> str:
     data = yaml.safe_load(environment.find("replay.yaml").read_text())
     data["targets"]["main"]["drivers"]["WatchStrategy"] |= {"silence": 2, "quiet": 0.5}
     path = directory / "impatient.yaml"
-    path.write_text(yaml.safe_dump(data))
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
     return str(path)
 
 

@@ -81,7 +81,7 @@ _AFTERMATH = re.compile(
     r"Hard LOCKUP|.*hard LOCKUP|Asynchronous SError|stack is corrupted|Fatal|UBSAN|KASAN|KFENCE|BUG!|"
     r"Attempted to kill init! exitcode=0x0000000[b7]|Unrecoverable|System is deadlocked|Out of memory)"
 )
-_END = re.compile(r"---\[ end (?:trace|Kernel panic)")
+_END = re.compile(r"---\[ end (?:trace|Kernel panic)|Rebooting in \d+ seconds")
 _DETAILS = (
     re.compile(
         r"NETDEV WATCHDOG: (?P<iface>\S+) \((?P<driver>[\w-]+)\): transmit queue (?P<queue>\d+) timed out"

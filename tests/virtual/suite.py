@@ -64,7 +64,7 @@ def run_suite(
     (directory / "conftest.py").write_text(CONFTEST + conftest)
     data = yaml.safe_load(environment.find(f"{BOARD}.yaml").read_text())
     data["options"] = {"known_issues": known_issues or []}
-    (directory / "bench.yaml").write_text(yaml.safe_dump(data))
+    (directory / "bench.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     (directory / "pytest.ini").write_text("[pytest]\n")
     argv = [sys.executable, "-m", "pytest", "--lg-env", "bench.yaml", "testsuites"]
     argv += ["--hil-results", str(directory / "results"), "-p", "no:cacheprovider"]
