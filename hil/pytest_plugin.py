@@ -217,6 +217,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     if run.attribution.exhausted(item.nodeid):
         pytest.skip(f"not run: it has crashed the board {CRASH_LIMIT} times")
+    # what the setup made the kernel say is not the test's
+    run.settle()
     run.attribution.begin(item.nodeid)
     try:
         result = yield

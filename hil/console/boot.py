@@ -65,7 +65,7 @@ class BootTracker:
         reset = None
         if mark.restart and now is not None and self._is_restart(phase, now):
             reset = self._restart(phase, now)
-        elif now is not None and phase.rank < now.rank and not self._steps_back(phase, now):
+        elif now is not None and phase.rank < now.rank and not self._steps_back(mark, now):
             return None
         if mark.restart:
             self._spl += phase is Phase.SPL
@@ -84,9 +84,11 @@ class BootTracker:
         # an early console's messages are printed again by the real one, banner included
         return phase is Phase.KERNEL and now.rank > Phase.KERNEL.rank
 
-    def _steps_back(self, phase: Phase, now: Phase) -> bool:
-        """The A53's SPL comes after the firmware that the R5's SPL started."""
-        return phase is Phase.SPL and now is Phase.FIRMWARE
+    def _steps_back(self, mark: PhaseMark, now: Phase) -> bool:
+        """Whether an earlier phase comes again; the A53's SPL follows the R5's firmware."""
+        if now is Phase.INIT:
+            return mark.steps_back
+        return mark.phase is Phase.SPL and now is Phase.FIRMWARE
 
     def _restart(self, phase: Phase, now: Phase) -> Reset | None:
         loops = (

@@ -138,17 +138,19 @@ def silent(verdict: Verdict, phase: Phase, facts: Facts) -> Verdict:
         details["missing"] = "Trying to boot from"
     if phase is Phase.UBOOT and "bootcommand_ended" in facts.events:
         category = "uboot_prompt"
-    if category == "kernel_silent":
+    if phase in (Phase.NETWORK, Phase.NFS):
+        details["hint"] = "look first whether the servers (DHCP, NFS) answer; else the driver hangs"
+    elif category == "kernel_silent":
         details["hint"] = "a hang, or a lost console: check console= and earlycon=, or ask by ssh"
     return attrs.evolve(verdict, stage=phase.stage, category=category, blame=blame, details=details)
 
 
 def expired(verdict: Verdict, limit: Expired) -> Verdict:
-    """The verdict when a phase took too long: what failed in it, or that it said nothing."""
+    """The verdict when a phase took too long: what failed until then, or that it said nothing."""
     told = "no byte for" if limit.kind == "silence" else "not over after"
     text = f"{limit.phase.value}: {told} {limit.limit_s:g} s"
     details = {**verdict.details, "limit": text}
-    if verdict.category and verdict.verdict != "good" and verdict.findings:
+    if verdict.fingerprint is not None:
         return attrs.evolve(verdict, details=details)
     if limit.phase is Phase.POWER and verdict.details.get("last_line") is not None:
         # it does talk, but not as anything that boots

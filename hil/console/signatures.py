@@ -68,6 +68,11 @@ class PhaseMark:
     pattern: str
     restart: bool = False
 
+    @property
+    def steps_back(self) -> bool:
+        """Whether it may come when user space runs: an initramfs sees to network and root."""
+        return self.phase in (Phase.NETWORK, Phase.NFS)
+
 
 @attrs.frozen
 class Signature:
@@ -196,7 +201,7 @@ class Signatures:
         if not begun:
             return True
         if isinstance(meaning, PhaseMark):
-            return meaning.restart or meaning.phase.rank > Phase.INIT.rank
+            return meaning.restart or meaning.phase.rank > Phase.INIT.rank or meaning.steps_back
         if isinstance(meaning, Fact):
             return any(meaning.name in one.facts for one in self.signatures if one.late)
         if isinstance(meaning, str):

@@ -64,6 +64,7 @@ def quick_profile(
     phases: Mapping[str, float] | None = None,
     bootargs: Sequence[str] = (),
     console: str | None = None,
+    initramfs: bool = True,
 ) -> Path:
     """A copy of the board's profile with other limits, so that a test need not wait long.
 
@@ -76,6 +77,8 @@ def quick_profile(
         data["phases"][name] = {"deadline": 120, "silence": silence}
     data["bootargs"] += bootargs
     data["console"]["device"] = console or data["console"]["device"]
+    if not initramfs:
+        data["netboot"]["initramfs"] = None
     path = directory / "quick.yaml"
     path.write_text(yaml.safe_dump(data))
     return path

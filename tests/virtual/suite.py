@@ -65,7 +65,7 @@ def run_suite(
     data = yaml.safe_load(environment.find(f"{BOARD}.yaml").read_text())
     data["options"] = {"known_issues": known_issues or []}
     (directory / "bench.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    (directory / "pytest.ini").write_text("[pytest]\n")
+    (directory / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
     argv = [sys.executable, "-m", "pytest", "--lg-env", "bench.yaml", "testsuites"]
     argv += ["--hil-results", str(directory / "results"), "-p", "no:cacheprovider"]
     done = subprocess.run(

@@ -32,7 +32,10 @@ def test_last(board): assert board.board.run(["uname", "-s"]).stdout == "Linux"
 # As plugins that repeat tests do it.
 THRICE = """
 def pytest_collection_modifyitems(items):
-    items[:] = [one for item in items for one in [item] * (3 if item.name == "test_crash" else 1)]
+    for item in list(items):
+        if item.name == "test_crash":
+            again = [item.from_parent(item.parent, name=item.name, callobj=item.obj) for _ in "12"]
+            items[items.index(item) + 1 : items.index(item) + 1] = again
 """
 KNOWN = {
     "signature": "warn",

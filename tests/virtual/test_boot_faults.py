@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hil.clock import Deadline, wait_until
 from hil.console.failure import BootFailure, LabBootFailure
-from hil.console.model import Phase, Verdict
+from hil.console.log import StampedLog
+from hil.console.model import Verdict
 from hil.errors import HilError
 from hil.strategies.netboot import Status
 from hil.virtual.supervisor import Lease
@@ -45,18 +48,24 @@ def nfs_server(spare_lab: Lease) -> Iterator[int]:
 
 
 def test_init_does_not_exist(spare_lab: Lease, tmp_path: Path) -> None:
+    """The initramfs ends when it cannot hand over, and the kernel with it."""
     profile = quick_profile(tmp_path, bootargs=["init=/nonexistent"])
     found = verdict(spare_lab, BootFailure, profile)
-    assert (found.verdict, found.category) == ("bad", "init_failed")
-    assert found.first_bad_line is not None
+    assert (found.verdict, found.category, found.blame) == ("bad", "init_died", "userspace")
+    assert found.first_bad_line is not None and "Attempted to kill init" in found.first_bad_line
+
+
+def test_kernel_falls_back_to_a_bare_shell(spare_lab: Lease, tmp_path: Path) -> None:
+    """Its prompt must not pass for a login."""
+    profile = quick_profile(tmp_path, bootargs=["rdinit=/nonexistent"])
+    found = verdict(spare_lab, BootFailure, profile)
+    assert (found.verdict, found.category) == ("bad", "root_mount_failed")
 
 
 def test_no_root_at_all(spare_lab: Lease, tmp_path: Path) -> None:
-    """The initramfs has no init, and the kernel itself cannot mount an NFS root."""
-    profile = quick_profile(tmp_path, bootargs=["rdinit=/nonexistent"])
-    found = verdict(spare_lab, BootFailure, profile)
-    assert found.category == "nfs_root_mount_failed"
-    assert found.first_bad_line is not None and "VFS: " in found.first_bad_line
+    """Without initramfs this kernel has no NFS."""
+    found = verdict(spare_lab, BootFailure, quick_profile(tmp_path, initramfs=False))
+    assert (found.verdict, found.category) == ("bad", "root_mount_failed")
 
 
 def test_silence_after_starting_kernel(spare_lab: Lease, tmp_path: Path) -> None:
@@ -93,21 +102,34 @@ def test_boot_loader_resets_again_and_again(spare_lab: Lease) -> None:
 def test_nfs_server_stops_before_the_mount(
     spare_lab: Lease, tmp_path: Path, nfs_server: int
 ) -> None:
-    profile = quick_profile(tmp_path, phases={"network": SILENCE_S, "nfs": SILENCE_S})
+    profile = quick_profile(tmp_path, phases={"nfs": 2 * SILENCE_S})
     os.kill(nfs_server, signal.SIGSTOP)
-    found = verdict(spare_lab, HilError, profile)
-    assert found.stage == "kernel"
-    assert found.details
+    found = verdict(spare_lab, BootFailure, profile)
+    assert (found.category, found.stage) == ("kernel_silent", "kernel")
+    assert found.details["limit"] == f"nfs: no byte for {2 * SILENCE_S} s"
+    assert "NFS" in found.details["hint"]
 
 
 @pytest.mark.faults
 def test_nfs_server_stops_after_the_mount(
     spare_lab: Lease, tmp_path: Path, nfs_server: int
 ) -> None:
-    profile = quick_profile(tmp_path, phases={"init": 30})
+    profile = quick_profile(tmp_path, phases={"init": 4 * SILENCE_S})
+    log = tmp_path / "console.log"
+
+    def stop_when_mounted() -> None:
+        if wait_until(lambda: "VFS: Mounted root" in log.read_text(), deadline=Deadline(120)):
+            os.kill(nfs_server, signal.SIGSTOP)
+
     with strategy(spare_lab, NetbootStrategy={"board": str(profile)}) as board:
-        board.transition(Status.bootloader)
-        with pytest.raises(HilError) as caught:
-            board.transition(Status.ssh)
-        assert board.console.phase is Phase.INIT
-    assert caught
+        with log.open("w") as file:
+            board.console.set_logs(StampedLog(file))
+            stopper = threading.Thread(target=stop_when_mounted)
+            stopper.start()
+            with pytest.raises(HilError) as caught:
+                board.transition(Status.ssh)
+            stopper.join()
+            board.console.set_logs()
+    text = str(caught.value)
+    assert text.startswith("userspace_silent in userspace: last line 'VFS: Mounted root")
+    assert f"init: no byte for {4 * SILENCE_S} s" in text
