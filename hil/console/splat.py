@@ -20,9 +20,11 @@ from hil.console.drivers import Frame
 
 LONGEST_REPORT = 80
 DEEPEST_TRACE = 64
-# So many lines of others in a row, or so much of the kernel's time, and the report is over.
-_STRANGERS = 30
-_PAUSE_S = 10.0
+# So many lines of others in a row, or so much of the kernel's time, and the report is over. What
+# memory there is takes a screenful; a processor that does not answer is waited for 10 s.
+_STRANGERS = {"oom": 150}
+_STRANGERS_ELSE = 30
+_PAUSE_S = 15.0
 # A panic belongs to the report before it when it comes within so many lines.
 _AFTERMATH_LINES = 150
 # printk stamps of one report's first two lines differ by less than this.
@@ -73,7 +75,6 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 KINDS = tuple(kind for kind, _ in _KINDS)
 # These refine what a report with the same beginning is; each is more telling than those after it.
-_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 _TELLING = ("refcount", "list_corruption", "netdev_watchdog")
 # Panics that say only that something before them was fatal.
 _AFTERMATH = re.compile(
@@ -186,8 +187,6 @@ class _Draft:
             # kernels before 4.12 print the message below the WARNING
             self.kind, self.message = kind, line.body.strip()
             self.line, self.number = line.text, number
-        elif kind == "oops" or _RANK[kind] >= _RANK.get(self.kind, 99):
-            pass
         elif self.kind == "oops" and kind == "bug":
             self.kind = kind
 
@@ -325,8 +324,10 @@ class Cutter:
             return kind == CUT_HERE and draft.has_trace
         if kind == "panic":
             return not _AFTERMATH.search(line.body)
+        if _goes_on(draft, kind, line):
+            return False
         if kind == CUT_HERE or draft.has_trace:
-            return not (kind == "oops" and draft.kind in ("oops", "bug") and "Oops" in line.body)
+            return True
         if kind == draft.kind and kind not in ("oops", "bug"):
             return True
         same = {"oops", "bug"}
@@ -375,7 +376,7 @@ class Cutter:
         done = []
         for one in [draft] if draft else list(self._drafts.values()):
             one.strangers += 1
-            if one.strangers > _STRANGERS:
+            if one.strangers > _STRANGERS.get(one.kind, _STRANGERS_ELSE):
                 done += self._close(one, number)
         return done
 
@@ -407,6 +408,15 @@ def _kind(body: str) -> str | None:
     if _END.search(body):
         return None
     return next((kind for kind, pattern in _KINDS if pattern.search(body)), None)
+
+
+def _goes_on(draft: _Draft, kind: str, line: printk.Line) -> bool:
+    """Whether a first line is one that this report has in its middle."""
+    return (
+        (kind == "oops" and draft.kind in ("oops", "bug") and "Oops" in line.body)
+        or (kind == draft.kind == "oom" and "invoked oom-killer" not in line.body)
+        or (kind == CUT_HERE and draft.kind in _TELLING and not draft.has_trace)
+    )
 
 
 def _is_late(draft: _Draft, line: printk.Line) -> bool:

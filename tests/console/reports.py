@@ -254,6 +254,160 @@ UBSAN = """\
 """
 
 # name -> (text, kind, driver, function, its first bad line contains)
+HUNG_ARM64 = """\
+[   16.256353] INFO: task python3:175 blocked for more than 2 seconds.
+[   16.256678]       Not tainted 7.3.4+deb13-arm64 #1 Debian 7.3.4-1~bpo13+1
+[   16.256812] "echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.
+[   16.256926] task:python3         state:D stack:0     pid:175   tgid:175   ppid:162    task_flags:0x400100 flags:0x00000000
+[   16.258096] Call trace:
+[   16.258281]  __switch_to+0x194/0x348 (T)
+[   16.258721]  __schedule+0x45c/0x12a8
+[   16.258744]  schedule+0x3c/0xe8
+[   16.258762]  schedule_preempt_disabled+0x2c/0x58
+[   16.258783]  __mutex_lock.constprop.0+0x5e8/0xab0
+[   16.258804]  __mutex_lock_slowpath+0x1c/0x30
+[   16.258823]  mutex_lock+0x50/0x68
+[   16.258842]  anon_pipe_prefill_and_lock+0xcc/0x280
+[   16.258867]  anon_pipe_write+0x60/0x638
+[   16.258887]  vfs_write+0x314/0x380
+[   16.258909]  ksys_write+0xf4/0x120
+[   16.258928]  __arm64_sys_write+0x20/0x40
+[   16.258948]  invoke_syscall+0xa4/0x120
+[   16.259026]  el0_svc+0x40/0x268
+[   16.262064] INFO: task python3:175 is blocked on a mutex likely owned by task python3:176.
+"""
+
+SERROR = """\
+[    3.112233] SError Interrupt on CPU0, code 0x00000000bf000000 -- SError
+[    3.112240] CPU: 0 UID: 0 PID: 1 Comm: swapper/0 Not tainted 6.12.0 #1
+[    3.112245] Hardware name: Texas Instruments AM642 EVM (DT)
+[    3.112250] pstate: 60000005 (nZCv daif -PAN -UAO -TCO -DIT -SSBS BTYPE=--)
+[    3.112255] pc : regmap_mmio_read32le+0x8/0x20
+[    3.112258] lr : regmap_mmio_read+0x44/0x70
+[    3.112300] Kernel panic - not syncing: Asynchronous SError Interrupt
+[    3.112305] CPU: 0 UID: 0 PID: 1 Comm: swapper/0 Not tainted 6.12.0 #1
+[    3.112310] Hardware name: Texas Instruments AM642 EVM (DT)
+[    3.112312] Call trace:
+[    3.112315]  dump_backtrace+0x94/0xec
+[    3.112318]  show_stack+0x18/0x24
+[    3.112320]  dump_stack_lvl+0x78/0x90
+[    3.112322]  dump_stack+0x18/0x24
+[    3.112324]  panic+0x35c/0x3d0
+[    3.112326]  nmi_panic+0x48/0x98
+[    3.112328]  arm64_serror_panic+0x64/0x70
+[    3.112330]  do_serror+0x28/0x68
+[    3.112332]  el1h_64_error_handler+0x30/0x48
+[    3.112334]  el1h_64_error+0x64/0x68
+[    3.112336]  regmap_mmio_read32le+0x8/0x20
+[    3.112338]  _regmap_read+0x60/0xc8
+[    3.112340]  regmap_read+0x4c/0x78
+[    3.112342]  icss_iep_probe+0x1a8/0x380
+[    3.112344]  platform_probe+0x68/0xd8
+[    3.112346]  really_probe+0xbc/0x29c
+[    3.112350] SMP: stopping secondary CPUs
+[    3.112400] ---[ end Kernel panic - not syncing: Asynchronous SError Interrupt ]---
+"""
+
+RCU_ARM64 = """\
+[  121.000001] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
+[  121.000010] rcu: 	1-...0: (1 GPs behind) idle=5a2c/1/0x4000000000000000 softirq=2211/2212 fqs=2600
+[  121.000020] rcu: 	(detected by 0, t=5252 jiffies, g=1789, q=23 ncpus=2)
+[  121.000030] Sending NMI from CPU 0 to CPUs 1:
+[  131.000100] Task dump for CPU 1:
+[  131.000110] task:irq/57-8000000. state:R  running task     stack:0     pid:388   ppid:2      flags:0x0000000a
+[  131.000120] Call trace:
+[  131.000130]  __switch_to+0xe0/0x124
+[  131.000140]  am65_cpsw_nuss_tx_compl_packets_2g+0x1d4/0x3f0
+[  131.000150]  am65_cpsw_nuss_tx_poll+0x48/0x120
+[  131.000160]  __napi_poll+0x38/0x178
+[  131.000170]  net_rx_action+0x124/0x2d8
+"""
+
+WORKQUEUE = """\
+[  240.000001] BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 33s!
+[  240.000010] Showing busy workqueues and worker pools:
+[  240.000020] workqueue events: flags=0x0
+[  240.000030]   pwq 0: cpus=0 node=0 flags=0x0 nice=0 active=2 refcnt=3
+[  240.000040]     in-flight: 9:prueth_hsr_work
+"""
+
+DMA_API = """\
+[   55.500001] ------------[ cut here ]------------
+[   55.500010] DMA-API: am65-cpsw-nuss 8000000.ethernet: device driver frees DMA memory with different size [device address=0x00000000f8a4c000] [map size=1522 bytes] [unmap size=1536 bytes]
+[   55.500020] WARNING: CPU: 1 PID: 0 at kernel/dma/debug.c:1008 check_unmap+0x5b8/0x8f0
+[   55.500030] Modules linked in: am65_cpsw_nuss
+[   55.500040] CPU: 1 PID: 0 Comm: swapper/1 Not tainted 6.6.58 #2
+[   55.500050] pstate: 604000c5 (nZCv daIF +PAN -UAO -TCO -DIT -SSBS BTYPE=--)
+[   55.500060] pc : check_unmap+0x5b8/0x8f0
+[   55.500070] lr : check_unmap+0x5b8/0x8f0
+[   55.500080] Call trace:
+[   55.500090]  check_unmap+0x5b8/0x8f0
+[   55.500100]  debug_dma_unmap_page+0x78/0x90
+[   55.500110]  dma_unmap_page_attrs+0xf4/0x1f0
+[   55.500120]  am65_cpsw_nuss_xmit_free+0x88/0x138
+[   55.500130]  am65_cpsw_nuss_tx_poll+0x1a0/0x3c0
+[   55.500140]  __napi_poll+0x38/0x178
+[   55.500150] ---[ end trace 0000000000000000 ]---
+"""
+
+KFENCE = """\
+[   77.000001] ==================================================================
+[   77.000010] BUG: KFENCE: use-after-free read in prueth_xmit_free+0x34/0xb0
+[   77.000020]
+[   77.000030] Use-after-free read at 0x00000000c3a1e9b0 (in kfence-#112):
+[   77.000040]  prueth_xmit_free+0x34/0xb0 [icssg_prueth]
+[   77.000050]  emac_tx_complete_packets+0x1b4/0x2a0 [icssg_prueth]
+[   77.000060]  __napi_poll+0x38/0x178
+[   77.000070]
+[   77.000080] kfence-#112: 0x00000000c3a1e980-0x00000000c3a1ea7f, size=256, cache=kmalloc-256
+[   77.000090]
+[   77.000100] allocated by task 0 on cpu 1 at 76.998877s (0.001123s ago):
+[   77.000110]  __alloc_skb+0x118/0x170
+[   77.000120] ==================================================================
+"""
+
+LIST = """\
+[   12.345678] list_del corruption. prev->next should be ffff000004a1b2c8, but was dead000000000122. (prev=ffff000004a1b008)
+[   12.345690] ------------[ cut here ]------------
+[   12.345700] kernel BUG at lib/list_debug.c:62!
+[   12.345710] Internal error: Oops - BUG: 00000000f2000800 [#1] PREEMPT SMP
+[   12.345720] Modules linked in: icssg_prueth
+[   12.345730] CPU: 0 UID: 0 PID: 411 Comm: xdpsock Not tainted 6.13.0 #4
+[   12.345740] pc : __list_del_entry_valid_or_report+0x100/0x10c
+[   12.345750] lr : __list_del_entry_valid_or_report+0x100/0x10c
+[   12.345760] Call trace:
+[   12.345770]  __list_del_entry_valid_or_report+0x100/0x10c (P)
+[   12.345780]  xp_free+0x34/0xb0
+[   12.345790]  prueth_reset_rx_chan+0x120/0x1c0 [icssg_prueth]
+[   12.345800]  emac_ndo_stop+0xe4/0x220 [icssg_prueth]
+[   12.345810]  __dev_close_many+0xa8/0x120
+[   12.345820] ---[ end trace 0000000000000000 ]---
+"""
+
+OOM = """\
+[   88.000001] iperf3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
+[   88.000010] CPU: 0 PID: 512 Comm: iperf3 Not tainted 6.6.30 #1
+[   88.000020] Call trace:
+[   88.000030]  dump_header+0x48/0x1f0
+[   88.000040]  oom_kill_process+0x1f0/0x300
+[   88.000050]  out_of_memory+0xec/0x310
+[   88.000060] Mem-Info:
+[   88.000070] Out of memory: Killed process 512 (iperf3) total-vm:812344kB, anon-rss:402312kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:900kB oom_score_adj:0
+"""
+
+SOFTLOCK_ARM64 = """\
+[  160.123456] watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [napi/eth1-33:1203]
+[  160.123500] Modules linked in: icssg_prueth
+[  160.123510] CPU: 1 UID: 0 PID: 1203 Comm: napi/eth1-33 Not tainted 6.15.0 #9
+[  160.123520] pstate: 20000005 (nzCv daif -PAN -UAO -TCO -DIT -SSBS BTYPE=--)
+[  160.123530] pc : emac_napi_rx_poll+0x3c0/0x5d0 [icssg_prueth]
+[  160.123540] lr : emac_napi_rx_poll+0x124/0x5d0 [icssg_prueth]
+[  160.123550] Call trace:
+[  160.123560]  emac_napi_rx_poll+0x3c0/0x5d0 [icssg_prueth] (P)
+[  160.123570]  __napi_poll.constprop.0+0x38/0x178
+[  160.123580]  napi_threaded_poll_loop+0x1b8/0x2a0
+"""
+
 REPORTS = {
     "arm64_null": (ARM64_NULL, "oops", "am65-cpsw-nuss", "am65_cpsw_nuss_rx_poll", "Unable to"),
     "x86_null": (X86_NULL, "oops", "igb", "igb_clean_rx_irq_zc", "BUG: kernel NULL"),
@@ -274,4 +428,37 @@ REPORTS = {
     ),
     "sysrq": (SYSRQ_PANIC, "panic", "sysrq", "sysrq_handle_crash", "sysrq triggered"),
     "ubsan": (UBSAN, "ubsan", "cpsw", "cpsw_set_slave", "UBSAN: "),
+    "hung_arm64": (
+        HUNG_ARM64,
+        "hung_task",
+        None,
+        "anon_pipe_prefill_and_lock",
+        "blocked for more than",
+    ),
+    "serror": (SERROR, "oops", "icssg-prueth", "icss_iep_probe", "SError Interrupt"),
+    "rcu_arm64": (
+        RCU_ARM64,
+        "rcu_stall",
+        "am65-cpsw-nuss",
+        "am65_cpsw_nuss_tx_compl_packets_2g",
+        "detected stalls",
+    ),
+    "workqueue": (WORKQUEUE, "workqueue_lockup", None, None, "workqueue lockup"),
+    "dma_api": (DMA_API, "warn", "am65-cpsw-nuss", "am65_cpsw_nuss_xmit_free", "DMA-API"),
+    "kfence": (KFENCE, "kfence", "icssg-prueth", "prueth_xmit_free", "BUG: KFENCE"),
+    "list": (
+        LIST,
+        "list_corruption",
+        "icssg-prueth",
+        "prueth_reset_rx_chan",
+        "list_del corruption",
+    ),
+    "oom": (OOM, "oom", None, None, "invoked oom-killer"),
+    "soft_lockup_arm64": (
+        SOFTLOCK_ARM64,
+        "soft_lockup",
+        "icssg-prueth",
+        "emac_napi_rx_poll",
+        "soft lockup",
+    ),
 }

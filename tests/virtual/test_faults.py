@@ -16,6 +16,7 @@ SUITE = Path(__file__).parent / "suites/faults.py"
 FAULTS = {
     "test_driver_warns": ("warn", "igb", "igb_rd32"),
     "test_oops": ("oops", "rtw89_core", "rtw89_alloc_ieee80211_hw"),
+    "test_hung_task": ("hung_task", None, "anon_pipe_prefill_and_lock"),
     "test_reset": ("reset_loop", None, None),
 }
 
