@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from hil.console import judge, signatures, splat, traffic
+from hil.console import drivers, judge, signatures, splat, traffic
 from hil.console.boot import BootTracker, Reset
 from hil.console.collected import Collected, Seen
 from hil.console.lines import LineSplitter, without_stamps
@@ -289,7 +289,8 @@ class Classifier:
         details = signature.details(text)
         for name in signature.facts:
             details = self.facts.values.get(name, {}) | details
-        driver = details.pop("driver", None) or signature.driver
+        named = details.pop("driver", None) or signature.driver
+        driver = drivers.load().of_module(named) if named else None
         driver = driver or self._driver_of(details.get("device"))
         key = (
             self._tracker.boot,

@@ -50,11 +50,15 @@ class Drivers:
     def of_frame(self, frame: Frame) -> str | None:
         """The driver that a frame is in; None for core code and what nobody knows."""
         if frame.module and not self._core_modules.match(frame.module):
-            return self._modules.get(frame.module, frame.module)
+            return self.of_module(frame.module)
         for pattern, name in self._functions:
             if pattern.match(frame.function):
                 return name
         return None
+
+    def of_module(self, name: str) -> str:
+        """The driver that a module, or a message in its name, belongs to."""
+        return self._modules.get(name, name)
 
     def of_task(self, task: str | None) -> str | None:
         """The driver whose interrupt thread a task is."""

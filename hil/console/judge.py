@@ -42,7 +42,7 @@ def verdict(found: Sequence[Seen], tracker: BootTracker, facts: Facts) -> Verdic
     failures = [seen for seen in found if seen.counts]
     findings = tuple(seen.finding for seen in found)
     if not failures:
-        return _without_failure(findings, tracker, facts)
+        return _without_failure(found, tracker, facts)
     # the cause may be something that alone would fail nothing
     suspects = [seen for seen in found if seen.counts or (seen.weight > 15 and not seen.cleared)]
     by_category: dict[str, list[Seen]] = {}
@@ -112,7 +112,8 @@ def vote_of(seen: Seen) -> Vote:
     return "bad" if seen.finding.blame in ("kernel", "userspace") else "no_vote"
 
 
-def _without_failure(findings: tuple[Finding, ...], tracker: BootTracker, facts: Facts) -> Verdict:
+def _without_failure(found: Sequence[Seen], tracker: BootTracker, facts: Facts) -> Verdict:
+    findings = tuple(seen.finding for seen in found)
     warnings = [f"{finding.category}: {finding.line}" for finding in findings]
     details: dict[str, Any] = {"last_line": facts.last_line}
     if warnings:
@@ -126,8 +127,24 @@ def _without_failure(findings: tuple[Finding, ...], tracker: BootTracker, facts:
     if garbled:
         return attrs.evolve(verdict, category="console_garbled", blame="lab")
     if tracker.phase is None:
-        return attrs.evolve(verdict, category="nothing_found")
+        return _of_warnings(verdict, found)
     return silent(verdict, tracker.phase, facts)
+
+
+def _of_warnings(verdict: Verdict, found: Sequence[Seen]) -> Verdict:
+    """No boot and no failure: what a few lines out of a log tell at most."""
+    if not found:
+        return attrs.evolve(verdict, category="nothing_found")
+    worst = max(found, key=lambda seen: seen.weight).finding
+    return attrs.evolve(
+        verdict,
+        category=worst.category,
+        blame=worst.blame,
+        stage=worst.stage,
+        first_bad_line=worst.line,
+        driver=worst.driver,
+        fingerprint=worst.fingerprint,
+    )
 
 
 def silent(verdict: Verdict, phase: Phase, facts: Facts) -> Verdict:
