@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 from hil.bench import Bench
 from hil.clock import Deadline, wait_until
 from hil.errors import LabError, TargetError
-from hil.runners import Host, NamespaceHost
+from hil.runners import BoardHost, Host, NamespaceHost
 from hil.ssh_host import SshHost
 from hil.virtual.keys import make_key
 from hil.virtual.ports import free_port
@@ -79,6 +81,41 @@ def test_stopping_ends_the_process_itself(host: Host) -> None:
         pid = running.line(deadline=Deadline(10)) or ""
         assert host.run(["kill", "-0", pid]).status == 0
     assert wait_until(lambda: host.run(["kill", "-0", pid]).status != 0, deadline=Deadline(10))
+
+
+def test_an_interrupt_ends_the_waiting(host: Host) -> None:
+    error = TargetError("oops")
+    with host.start(["sh", "-c", "echo ready; exec sleep 100"]) as running:
+        assert running.line(deadline=Deadline(10)) == "ready"
+        running.interrupt(error)
+        with pytest.raises(TargetError, match="oops") as caught:
+            running.wait(deadline=Deadline(60))
+    assert caught.value is error
+
+
+def test_who_keeps_the_error_output_open_is_not_waited_for(namespace: NamespaceHost) -> None:
+    result = namespace.run(["sh", "-c", "sleep 1000 >/dev/null & echo $!"], timeout_s=30)
+    os.kill(int(result.stdout), signal.SIGKILL)
+    assert result.status == 0
+
+
+def test_a_fault_ends_all_commands_of_a_board(booted: Bench) -> None:
+    board = BoardHost(booted.strategy.ssh, "board")
+    with board.start(["sleep", "100"]) as one, board.start(["sleep", "100"]) as other:
+        board.interrupt(TargetError("a warning"), dead=False)
+        for running in (one, other):
+            with pytest.raises(TargetError, match="a warning"):
+                running.line(deadline=Deadline(60))
+    assert board.run(["true"]).status == 0
+
+
+def test_a_dead_board_is_not_asked_until_it_has_booted_anew(booted: Bench) -> None:
+    board = BoardHost(booted.strategy.ssh, "board")
+    board.interrupt(TargetError("a panic"), dead=True)
+    with pytest.raises(TargetError, match="a panic"):
+        board.run(["true"])
+    board.revive()
+    assert board.run(["true"]).status == 0
 
 
 def test_put(host: Host, tmp_path: Path) -> None:

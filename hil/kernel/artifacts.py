@@ -69,6 +69,8 @@ def variant_of(dtb: Path, name: str) -> Path:
 
     ConfigError tells which variants there are.
     """
+    if "/" in name:
+        raise ConfigError(f"variant {name!r}: is part of a file's name; leave out the directory")
     path = dtb.with_name(f"{dtb.stem}-{name}.dtb")
     if path.is_file():
         return path
