@@ -102,7 +102,7 @@ def _target(request: Request, say: Callable[[str], None]) -> Iterator[Target]:
         stack.callback(lab.leave)
         environment.complete(env, lab.enter(say=say))
         stack.callback(env.cleanup)
-        yield env.get_target()
+        yield environment.make_target(env)
 
 
 def _way_up(

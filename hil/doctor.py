@@ -19,9 +19,8 @@ from urllib.parse import urlparse
 
 import attrs
 import serial
-from labgrid import Environment, Target
+from labgrid import Target
 from labgrid.exceptions import NoResourceFoundError
-from labgrid.remote.client import UserError
 from labgrid.resource.remote import RemotePlace
 
 from hil import environment
@@ -62,7 +61,7 @@ def examine(name: str, kernel: Path | None) -> Iterator[Check]:
         values = lab["environment"]
     env = environment.load(path, values)
     try:
-        target = _target(env)
+        target = environment.make_target(env)
     except HilError as error:
         yield Check("place", False, str(error))
         return
@@ -118,15 +117,6 @@ def _tools() -> Iterator[Check]:
         yield Check(
             f"program {program}", bool(found), found or f"missing; `apt-get install {package}`"
         )
-
-
-def _target(env: Environment) -> Target:
-    try:
-        target = env.get_target()
-    except (UserError, OSError, ValueError) as error:
-        raise LabError(f"{error}; is the labgrid coordinator up (LG_COORDINATOR)?") from error
-    assert target is not None
-    return target
 
 
 def _place(target: Target) -> Iterator[Check]:

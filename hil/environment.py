@@ -16,16 +16,18 @@ from typing import Any
 
 import attr
 import yaml
-from labgrid import Environment
-from labgrid.exceptions import InvalidConfigError, NoConfigFoundError
+from labgrid import Environment, Target
+from labgrid.binding import BindingError
+from labgrid.exceptions import InvalidConfigError, NoConfigFoundError, NoSupplierFoundError
 from labgrid.factory import target_factory
+from labgrid.remote.client import UserError
 from labgrid.util.yaml import load as load_yaml
 from yaml import YAMLError
 
 import hil
 from hil.boards.load import load_board
 from hil.boards.model import BoardProfile
-from hil.errors import ConfigError, suggestion
+from hil.errors import ConfigError, LabError, suggestion
 from hil.results import known_issues
 from hil.results.known_issues import KnownIssue
 
@@ -83,6 +85,26 @@ def complete(environment: Environment, lab_values: Section | None = None) -> Non
     problems += [f"lab.yaml: {text}" for text in _overlay(data, lab_file_section(path))]
     problems += _overlay(data, _variables(data))
     _report(path, problems + _key_problems(data))
+
+
+def make_target(environment: Environment) -> Target:
+    """The main target. ConfigError when it lacks a driver or resource that another one needs,
+    LabError when labgrid's coordinator does not answer.
+    """
+    try:
+        target = environment.get_target()
+    except (NoSupplierFoundError, BindingError) as error:
+        raise ConfigError(
+            _one_line(
+                f"{environment.config_file}: targets.main: {error}; add it, above what needs it: "
+                "labgrid goes through the drivers from top to bottom"
+            )
+        ) from error
+    except (UserError, OSError, ValueError) as error:
+        raise LabError(f"{error}; is the labgrid coordinator up (LG_COORDINATOR)?") from error
+    if target is None:
+        raise ConfigError(f"{environment.config_file}: targets: there is no target 'main'")
+    return target
 
 
 def watched_board(environment: Environment) -> str | None:

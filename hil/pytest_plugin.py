@@ -155,7 +155,9 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     progress = BootProgress(show=terminal.show, say=terminal.say)
     try:
         values = run.lab.enter(say=terminal.say)
-        environment.complete(session.config.stash[LABGRID_ENV_KEY], values)
+        env = session.config.stash[LABGRID_ENV_KEY]
+        environment.complete(env, values)
+        environment.make_target(env)
     except HilError as error:
         pytest.exit(f"{error.kind}: {error}", returncode=error.exit_code)
     run.recorder.start()

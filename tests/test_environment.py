@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hil import environment
 from hil.errors import ConfigError
@@ -131,3 +132,16 @@ def test_named_lab_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIL_LAB", "/no/lab.yaml")
     (line,) = complaint(environment.find("am64x.yaml"))
     assert line.startswith("/no/lab.yaml: no such file")
+
+
+def test_drivers_in_an_order_that_labgrid_cannot_follow(tmp_path: Path) -> None:
+    data = yaml.safe_load(VIRTUAL.read_text())
+    path = tmp_path / "sorted.yaml"
+    path.write_text(yaml.safe_dump(data))
+    loaded = environment.load(path)
+    with pytest.raises(ConfigError) as caught:
+        environment.make_target(loaded)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: targets.main: binding NetbootStrategy failed")
+    assert "above what needs it" in text
+    assert "\n" not in text
