@@ -130,6 +130,8 @@ def test_killed_supervisor_takes_its_children_with_it() -> None:
     lease = supervisor.up(name, BOARD, owned=True)
     os.kill(lease.state["pid"], signal.SIGKILL)
     assert wait_until(lambda: not processes(f"/{name}/"), deadline=Deadline(10))
+    # its threads end one by one, and its lock is free with the last
+    assert LabRecord(name).wait_dead(deadline=Deadline(10))
     assert LabRecord(name).namespace in namespaces().split()
     assert name in registry.reap_dead_labs()
     assert traces(name) == []
